@@ -62,11 +62,11 @@ extension ControlClient {
         _ query: DNSMessage, at gateway: Endpoint, authorities: [[UInt8]], as identity: ClientIdentity,
         within limit: Duration
     ) async throws(LoadError) -> NameOutcome {
-        guard let octets = try? query.serialized() else {
+        guard let bytes = try? query.serialized() else {
             throw LoadError(.internalFailure, at: .nameLookup, "The query cannot be put.")
         }
         var request = ControlRequest(
-            method: .post, gateway: gateway, target: ControlAPI.Path.names, body: octets,
+            method: .post, gateway: gateway, target: ControlAPI.Path.names, body: bytes,
             trust: .authorities(authorities), identity: identity, limit: DNSMessage.maximumLength, timeout: limit)
         request.headerFields[.contentType] = ControlAPI.MediaType.query
         request.headerFields[.accept] = ControlAPI.MediaType.query

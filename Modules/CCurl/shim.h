@@ -43,9 +43,9 @@ static inline CURLcode sallyport_set_text(CURL *easy, CURLoption option, const c
 static inline CURLcode sallyport_set_pointer(CURL *easy, CURLoption option, void *value) {
     return curl_easy_setopt(easy, option, value);
 }
-/// Copies the octets.
-static inline CURLcode sallyport_set_blob(CURL *easy, CURLoption option, const void *octets, size_t count) {
-    struct curl_blob blob = {(void *)octets, count, CURL_BLOB_COPY};
+/// Copies the bytes.
+static inline CURLcode sallyport_set_blob(CURL *easy, CURLoption option, const void *bytes, size_t count) {
+    struct curl_blob blob = {(void *)bytes, count, CURL_BLOB_COPY};
     return curl_easy_setopt(easy, option, &blob);
 }
 static inline CURLcode sallyport_set_data(CURL *easy, CURLoption option, curl_write_callback function) {

@@ -12,18 +12,18 @@ const int32_t sk_wrong_password = KRB5KRB_AP_ERR_BAD_INTEGRITY, sk_unknown_clien
 
 void sk_clear(void *memory, size_t count) { explicit_bzero(memory, count); }
 
-void sk_octets_free(sk_octets *octets) {
-    if (octets->octets != NULL) explicit_bzero(octets->octets, octets->count);
-    free(octets->octets);
-    *octets = (sk_octets){0};
+void sk_bytes_free(sk_bytes *bytes) {
+    if (bytes->bytes != NULL) explicit_bzero(bytes->bytes, bytes->count);
+    free(bytes->bytes);
+    *bytes = (sk_bytes){0};
 }
 
-int32_t sk_copy(const void *octets, size_t count, sk_octets *out) {
-    *out = (sk_octets){0};
+int32_t sk_copy(const void *bytes, size_t count, sk_bytes *out) {
+    *out = (sk_bytes){0};
     uint8_t *made = malloc(count ? count : 1);
     if (made == NULL) return ENOMEM;
-    if (count) memcpy(made, octets, count);
-    *out = (sk_octets){made, count};
+    if (count) memcpy(made, bytes, count);
+    *out = (sk_bytes){made, count};
     return 0;
 }
 

@@ -41,7 +41,7 @@ int32_t sk_cache_read(sk_context *context, const char *path, sk_ticket **tickets
     return code;
 }
 
-int32_t sk_keytab_client(sk_context *context, const char *path, sk_octets *out) {
+int32_t sk_keytab_client(sk_context *context, const char *path, sk_bytes *out) {
     krb5_keytab keytab = NULL;
     int32_t code = sk_open_keytab(context->krb5, path, &keytab);
     if (code) return code;

@@ -16,8 +16,8 @@ struct sk_ticket {
     krb5_creds creds;
 };
 
-int32_t sk_copy(const void *octets, size_t count, sk_octets *out);
-int32_t sk_name(krb5_context context, krb5_const_principal principal, sk_octets *out);
+int32_t sk_copy(const void *bytes, size_t count, sk_bytes *out);
+int32_t sk_name(krb5_context context, krb5_const_principal principal, sk_bytes *out);
 /// Takes the contents of `creds`.
 int32_t sk_adopt(krb5_context context, krb5_creds *creds, sk_ticket **out);
 int32_t sk_open_keytab(krb5_context context, const char *path, krb5_keytab *out);

@@ -94,8 +94,8 @@ int32_t sk_talk_ask(
 }
 
 int32_t sk_talk_step(
-    sk_talk *talk, const uint8_t *answer, size_t count, sk_octets *message, sk_octets *realm, int *is_done) {
-    *message = *realm = (sk_octets){0};
+    sk_talk *talk, const uint8_t *answer, size_t count, sk_bytes *message, sk_bytes *realm, int *is_done) {
+    *message = *realm = (sk_bytes){0};
     krb5_data in = {.length = (unsigned)count, .data = (char *)answer}, out = {0}, where = {0};
     unsigned flags = 0;
     int32_t code = talk->sign_in != NULL
@@ -106,7 +106,7 @@ int32_t sk_talk_step(
     if (!code && !*is_done) {
         code = sk_copy(out.data, out.length, message);
         if (!code) code = sk_copy(where.data, where.length, realm);
-        if (code) sk_octets_free(message);
+        if (code) sk_bytes_free(message);
     }
     krb5_free_data_contents(talk->krb5, &out);
     krb5_free_data_contents(talk->krb5, &where);

@@ -28,7 +28,7 @@ sk_ticket_facts sk_ticket_look(const sk_ticket *ticket) {
         .flags = (uint32_t)ticket->creds.ticket_flags};
 }
 
-int32_t sk_name(krb5_context context, krb5_const_principal principal, sk_octets *out) {
+int32_t sk_name(krb5_context context, krb5_const_principal principal, sk_bytes *out) {
     char *text = NULL;
     int32_t code = krb5_unparse_name(context, principal, &text);
     if (code) return code;
@@ -37,11 +37,11 @@ int32_t sk_name(krb5_context context, krb5_const_principal principal, sk_octets 
     return code;
 }
 
-int32_t sk_ticket_client(sk_context *context, const sk_ticket *ticket, sk_octets *out) {
+int32_t sk_ticket_client(sk_context *context, const sk_ticket *ticket, sk_bytes *out) {
     return sk_name(context->krb5, ticket->creds.client, out);
 }
 
-int32_t sk_ticket_server(sk_context *context, const sk_ticket *ticket, sk_octets *out) {
+int32_t sk_ticket_server(sk_context *context, const sk_ticket *ticket, sk_bytes *out) {
     return sk_name(context->krb5, ticket->creds.server, out);
 }
 
@@ -52,7 +52,7 @@ static int is_granting(krb5_const_principal server) {
 
 int sk_ticket_is_granting(const sk_ticket *ticket) { return is_granting(ticket->creds.server); }
 
-int32_t sk_ticket_marshal(sk_context *context, const sk_ticket *ticket, sk_octets *out) {
+int32_t sk_ticket_marshal(sk_context *context, const sk_ticket *ticket, sk_bytes *out) {
     krb5_data *data = NULL;
     int32_t code = krb5_marshal_credentials(context->krb5, (krb5_creds *)&ticket->creds, &data);
     if (code) return code;
@@ -62,8 +62,8 @@ int32_t sk_ticket_marshal(sk_context *context, const sk_ticket *ticket, sk_octet
     return code;
 }
 
-int32_t sk_ticket_unmarshal(sk_context *context, const uint8_t *octets, size_t count, sk_ticket **out) {
-    krb5_data data = {.length = (unsigned)count, .data = (char *)octets};
+int32_t sk_ticket_unmarshal(sk_context *context, const uint8_t *bytes, size_t count, sk_ticket **out) {
+    krb5_data data = {.length = (unsigned)count, .data = (char *)bytes};
     krb5_creds *creds = NULL;
     int32_t code = krb5_unmarshal_credentials(context->krb5, &data, &creds);
     if (code) return code;

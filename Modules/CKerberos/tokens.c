@@ -16,7 +16,7 @@ typedef struct {
     const sk_token_options *options;
     const sk_ticket *ticket;
     krb5_data data;
-    uint8_t *octets;
+    uint8_t *bytes;
 } checksum;
 
 enum { gss_delegation = 1, gss_mutual = 2, gss_replay = 4, gss_sequence = 8 };
@@ -57,31 +57,31 @@ static krb5_error_code make_checksum(krb5_context context, krb5_auth_context aut
         }
     }
     size_t count = 24 + (message.length ? 4 + message.length : 0);
-    sum->octets = calloc(1, count);
-    if (sum->octets == NULL) {
+    sum->bytes = calloc(1, count);
+    if (sum->bytes == NULL) {
         krb5_free_data_contents(context, &message);
         return ENOMEM;
     }
-    little(sum->octets, 16, 4);
-    int32_t code = sum->options->binding != NULL ? hash(context, sum->options, sum->octets + 4) : 0;
+    little(sum->bytes, 16, 4);
+    int32_t code = sum->options->binding != NULL ? hash(context, sum->options, sum->bytes + 4) : 0;
     if (code) {
         krb5_free_data_contents(context, &message);
         return code;
     }
     uint32_t flags = gss_mutual | gss_replay | gss_sequence | (message.length ? gss_delegation : 0);
-    little(sum->octets + 20, flags, 4);
+    little(sum->bytes + 20, flags, 4);
     if (message.length) {
-        little(sum->octets + 24, 1, 2);
-        little(sum->octets + 26, message.length, 2);
-        memcpy(sum->octets + 28, message.data, message.length);
+        little(sum->bytes + 24, 1, 2);
+        little(sum->bytes + 26, message.length, 2);
+        memcpy(sum->bytes + 28, message.data, message.length);
         krb5_free_data_contents(context, &message);
     }
-    sum->data = (krb5_data){.length = (unsigned)count, .data = (char *)sum->octets};
+    sum->data = (krb5_data){.length = (unsigned)count, .data = (char *)sum->bytes};
     *out = &sum->data;
     return 0;
 }
 
-static int32_t make_token(krb5_context context, krb5_auth_context auth, checksum *sum, sk_octets *out) {
+static int32_t make_token(krb5_context context, krb5_auth_context auth, checksum *sum, sk_bytes *out) {
     int32_t code = krb5_auth_con_set_req_cksumtype(context, auth, 0x8003);
     if (!code) code = krb5_auth_con_setflags(context, auth, KRB5_AUTH_CONTEXT_DO_SEQUENCE);
     if (!code) code = krb5_auth_con_set_checksum_func(context, auth, make_checksum, sum);
@@ -97,8 +97,8 @@ static int32_t make_token(krb5_context context, krb5_auth_context auth, checksum
 }
 
 int32_t sk_token_make(
-    sk_context *context, const sk_ticket *ticket, const sk_token_options *options, sk_octets *out, sk_proof **proof) {
-    *out = (sk_octets){0};
+    sk_context *context, const sk_ticket *ticket, const sk_token_options *options, sk_bytes *out, sk_proof **proof) {
+    *out = (sk_bytes){0};
     sk_proof *made = calloc(1, sizeof *made);
     if (made == NULL) return ENOMEM;
     int32_t code = krb5_auth_con_init(context->krb5, &made->auth);
@@ -107,9 +107,9 @@ int32_t sk_token_make(
         code = make_token(context->krb5, made->auth, &sum, out);
         // It lies on this function's stack.
         krb5_auth_con_set_checksum_func(context->krb5, made->auth, NULL, NULL);
-        if (sum.octets != NULL) {
-            explicit_bzero(sum.octets, sum.data.length);
-            free(sum.octets);
+        if (sum.bytes != NULL) {
+            explicit_bzero(sum.bytes, sum.data.length);
+            free(sum.bytes);
         }
     }
     if (code) {
@@ -146,12 +146,12 @@ int32_t sk_proof_check_mic(
                                         : krb5_auth_con_getsendsubkey_k(context->krb5, proof->auth, &key);
     if (code) return code;
     if (key == NULL) return KRB5KRB_AP_ERR_NOKEY;
-    uint8_t *signed_octets = malloc(count + header);
-    if (signed_octets == NULL) code = ENOMEM;
+    uint8_t *signed_bytes = malloc(count + header);
+    if (signed_bytes == NULL) code = ENOMEM;
     if (!code) {
-        memcpy(signed_octets, message, count);
-        memcpy(signed_octets + count, mic, header);
-        krb5_data data = {.length = (unsigned)(count + header), .data = (char *)signed_octets};
+        memcpy(signed_bytes, message, count);
+        memcpy(signed_bytes + count, mic, header);
+        krb5_data data = {.length = (unsigned)(count + header), .data = (char *)signed_bytes};
         krb5_checksum sum = {0};
         // 0: the type that the key's encryption type demands.
         code = krb5_k_make_checksum(context->krb5, 0, key, usage_acceptor_sign, &data, &sum);
@@ -159,7 +159,7 @@ int32_t sk_proof_check_mic(
             code = KRB5KRB_AP_ERR_MODIFIED;
         krb5_free_checksum_contents(context->krb5, &sum);
     }
-    free(signed_octets);
+    free(signed_bytes);
     krb5_k_free_key(context->krb5, key);
     return code;
 }

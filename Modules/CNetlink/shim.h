@@ -33,19 +33,19 @@ static inline unsigned int sallyport_netlink_port(int descriptor) {
     return address.nl_pid;
 }
 
-/// Sends octets to the kernel. 0, or a negative errno.
-static inline int sallyport_netlink_send(int descriptor, const void *octets, size_t length) {
+/// Sends bytes to the kernel. 0, or a negative errno.
+static inline int sallyport_netlink_send(int descriptor, const void *bytes, size_t length) {
     struct sockaddr_nl kernel = {.nl_family = AF_NETLINK};
-    ssize_t sent = sendto(descriptor, octets, length, 0, (struct sockaddr *)&kernel, sizeof kernel);
+    ssize_t sent = sendto(descriptor, bytes, length, 0, (struct sockaddr *)&kernel, sizeof kernel);
     return sent == (ssize_t)length ? 0 : sent < 0 ? -errno : -EMSGSIZE;
 }
 
 /// Receives one datagram: its whole length, which may be more than there was room for, or a negative errno. `sender` is
 /// the port that sent it, 0 for the kernel: any process of the machine may send.
-static inline long sallyport_netlink_receive(int descriptor, void *octets, size_t room, unsigned int *sender) {
+static inline long sallyport_netlink_receive(int descriptor, void *bytes, size_t room, unsigned int *sender) {
     struct sockaddr_nl address = {0};
     socklen_t length = sizeof address;
-    ssize_t count = recvfrom(descriptor, octets, room, MSG_TRUNC, (struct sockaddr *)&address, &length);
+    ssize_t count = recvfrom(descriptor, bytes, room, MSG_TRUNC, (struct sockaddr *)&address, &length);
     if (count < 0) return -errno;
     *sender = length == sizeof address ? address.nl_pid : ~0u;
     return count;

@@ -14,9 +14,9 @@
 // Stacks are macros, which Swift does not see.
 static inline int sallyport_chain_count(const STACK_OF(X509) *chain) { return chain == NULL ? 0 : sk_X509_num(chain); }
 
-/// The DER of a certificate of the chain; its length, and where `octets` is not NULL the octets. Negative on failure.
-static inline int sallyport_certificate(const STACK_OF(X509) *chain, int index, unsigned char *octets) {
-    return i2d_X509(sk_X509_value(chain, index), octets == NULL ? NULL : &octets);
+/// The DER of a certificate of the chain; its length, and where `bytes` is not NULL the bytes. Negative on failure.
+static inline int sallyport_certificate(const STACK_OF(X509) *chain, int index, unsigned char *bytes) {
+    return i2d_X509(sk_X509_value(chain, index), bytes == NULL ? NULL : &bytes);
 }
 
 /// SHA-256 of the SHA-256 of each certificate; 0 where it cannot be had.
@@ -44,11 +44,11 @@ static inline unsigned int sallyport_end_point(const SSL *tls, unsigned char dig
 
 /// SHA-256 of a certificate's SubjectPublicKeyInfo; 0 where it cannot be had.
 static inline int sallyport_key_digest(const STACK_OF(X509) *chain, int index, unsigned char digest[32]) {
-    unsigned char *octets = NULL;
-    int count = i2d_X509_PUBKEY(X509_get_X509_PUBKEY(sk_X509_value(chain, index)), &octets);
+    unsigned char *bytes = NULL;
+    int count = i2d_X509_PUBKEY(X509_get_X509_PUBKEY(sk_X509_value(chain, index)), &bytes);
     if (count <= 0) return 0;
-    SHA256(octets, (size_t)count, digest);
-    OPENSSL_free(octets);
+    SHA256(bytes, (size_t)count, digest);
+    OPENSSL_free(bytes);
     return 1;
 }
 
@@ -56,8 +56,8 @@ static inline int sallyport_name_count(const STACK_OF(X509_NAME) *names) {
     return names == NULL ? 0 : sk_X509_NAME_num(names);
 }
 /// As sallyport_certificate().
-static inline int sallyport_name(const STACK_OF(X509_NAME) *names, int index, unsigned char *octets) {
-    return i2d_X509_NAME(sk_X509_NAME_value(names, index), octets == NULL ? NULL : &octets);
+static inline int sallyport_name(const STACK_OF(X509_NAME) *names, int index, unsigned char *bytes) {
+    return i2d_X509_NAME(sk_X509_NAME_value(names, index), bytes == NULL ? NULL : &bytes);
 }
 
 /// Gives the password that was told; never asks at a terminal.
@@ -78,10 +78,10 @@ static inline EVP_PKEY *sallyport_read_key(const void *text, int count, const ch
     return key;
 }
 /// PKCS#8, DER; as sallyport_certificate().
-static inline int sallyport_key(const EVP_PKEY *key, unsigned char *octets) {
+static inline int sallyport_key(const EVP_PKEY *key, unsigned char *bytes) {
     PKCS8_PRIV_KEY_INFO *info = EVP_PKEY2PKCS8(key);
     if (info == NULL) return -1;
-    int count = i2d_PKCS8_PRIV_KEY_INFO(info, octets == NULL ? NULL : &octets);
+    int count = i2d_PKCS8_PRIV_KEY_INFO(info, bytes == NULL ? NULL : &bytes);
     PKCS8_PRIV_KEY_INFO_free(info);
     return count;
 }
@@ -143,12 +143,12 @@ static inline int sallyport_check_staple(SSL *connection, int is_required) {
     // A resumed session shows no certificate.
     if (SSL_session_reused(connection) || sallyport_chain_count(chain) == 0) return SALLYPORT_STAPLE_GOOD;
     X509 *leaf = sk_X509_value(chain, 0);
-    const unsigned char *octets = NULL;
-    long count = SSL_get_tlsext_status_ocsp_resp(connection, &octets);
-    if (octets == NULL || count <= 0)
+    const unsigned char *bytes = NULL;
+    long count = SSL_get_tlsext_status_ocsp_resp(connection, &bytes);
+    if (bytes == NULL || count <= 0)
         return is_required || sallyport_must_staple(leaf) ? SALLYPORT_STAPLE_MISSING : SALLYPORT_STAPLE_GOOD;
     int verdict = SALLYPORT_STAPLE_INVALID;
-    OCSP_RESPONSE *response = d2i_OCSP_RESPONSE(NULL, &octets, count);
+    OCSP_RESPONSE *response = d2i_OCSP_RESPONSE(NULL, &bytes, count);
     OCSP_BASICRESP *answer = NULL;
     if (response != NULL && OCSP_response_status(response) == OCSP_RESPONSE_STATUS_SUCCESSFUL)
         answer = OCSP_response_get1_basic(response);

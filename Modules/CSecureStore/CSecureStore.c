@@ -137,7 +137,7 @@ static void aead_derive(const aead_key *key, const uint8_t *nonce, uint8_t out[3
 }
 
 int sp_aead_seal(
-    const void *key, const uint8_t nonce[24], const uint8_t *associated, size_t associated_count, uint8_t *octets,
+    const void *key, const uint8_t nonce[24], const uint8_t *associated, size_t associated_count, uint8_t *bytes,
     size_t count) {
     contexts *these = contexts_mine();
     if (these == NULL || count > largest || associated_count > largest) return 0;
@@ -146,26 +146,26 @@ int sp_aead_seal(
     aead_derive(key, nonce, derived);
     int is_good = EVP_EncryptInit_ex2(these->seal, NULL, derived, nonce + nonce_half, NULL) == 1
         && EVP_EncryptUpdate(these->seal, NULL, &length, associated, (int)associated_count) == 1
-        && EVP_EncryptUpdate(these->seal, octets, &length, octets, (int)count) == 1
-        && EVP_EncryptFinal_ex(these->seal, octets + length, &length) == 1
-        && EVP_CIPHER_CTX_ctrl(these->seal, EVP_CTRL_AEAD_GET_TAG, tag_count, octets + count) == 1;
+        && EVP_EncryptUpdate(these->seal, bytes, &length, bytes, (int)count) == 1
+        && EVP_EncryptFinal_ex(these->seal, bytes + length, &length) == 1
+        && EVP_CIPHER_CTX_ctrl(these->seal, EVP_CTRL_AEAD_GET_TAG, tag_count, bytes + count) == 1;
     OPENSSL_cleanse(derived, sizeof derived);
     return is_good;
 }
 
 int sp_aead_open(
     const void *key, const uint8_t nonce[24], const uint8_t *associated, size_t associated_count,
-    const uint8_t *octets, size_t count, uint8_t *out) {
+    const uint8_t *bytes, size_t count, uint8_t *out) {
     contexts *these = contexts_mine();
     if (these == NULL || count > largest || associated_count > largest) return 0;
     uint8_t derived[32];
     int length = 0;
     aead_derive(key, nonce, derived);
     OSSL_PARAM tag[] = {
-        OSSL_PARAM_octet_string(OSSL_CIPHER_PARAM_AEAD_TAG, (void *)(octets + count), tag_count), OSSL_PARAM_END};
+        OSSL_PARAM_octet_string(OSSL_CIPHER_PARAM_AEAD_TAG, (void *)(bytes + count), tag_count), OSSL_PARAM_END};
     int is_good = EVP_DecryptInit_ex2(these->open, NULL, derived, nonce + nonce_half, tag) == 1
         && EVP_DecryptUpdate(these->open, NULL, &length, associated, (int)associated_count) == 1
-        && EVP_DecryptUpdate(these->open, out, &length, octets, (int)count) == 1
+        && EVP_DecryptUpdate(these->open, out, &length, bytes, (int)count) == 1
         && EVP_DecryptFinal_ex(these->open, out + length, &length) == 1;
     OPENSSL_cleanse(derived, sizeof derived);
     if (!is_good) OPENSSL_cleanse(out, count);

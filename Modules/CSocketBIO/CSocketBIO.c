@@ -8,7 +8,7 @@
 #include <sys/socket.h>
 #include <sys/uio.h>
 
-/// Octets of a record's head (RFC 8446 §5.1).
+/// Bytes of a record's head (RFC 8446 §5.1).
 enum { head = 5 };
 
 struct socket {

@@ -3,7 +3,7 @@ public struct CacheStatistics: Sendable, Hashable, Codable {
     /// The number of stored answers.
     public let entries: Int
     /// Their size in the store, in bytes.
-    public let octets: Int
+    public let bytes: Int
     /// Loads answered without contacting the server since the cache was opened, including stale answers.
     public let hits: Int
     /// Loads that found nothing stored.
@@ -15,9 +15,9 @@ public struct CacheStatistics: Sendable, Hashable, Codable {
     /// Entries removed to make room since the cache was opened.
     public let evictions: Int
 
-    init(entries: Int, octets: Int, counts: CacheCounts) {
+    init(entries: Int, bytes: Int, counts: CacheCounts) {
         self.entries = entries
-        self.octets = octets
+        self.bytes = bytes
         (hits, misses, revalidations) = (counts.hits, counts.misses, counts.revalidations)
         (stores, evictions) = (counts.stores, counts.evictions)
     }

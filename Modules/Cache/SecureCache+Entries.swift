@@ -130,15 +130,15 @@ extension SecureCache {
     ///
     /// - Parameters:
     ///   - start: ``removalCount`` when the request was sent.
-    ///   - octets: how many bytes of the body they contain; if too many are waiting already, the entry is given up.
+    ///   - bytes: how many bytes of the body they contain; if too many are waiting already, the entry is given up.
     ///   - undo: removes what was written of the entry before.
     func commit(
-        _ changes: [EntryStorage.Change], _ slot: IndexSlot, startedAt start: UInt64, octets: Int, lead: FlightLead?,
+        _ changes: [EntryStorage.Change], _ slot: IndexSlot, startedAt start: UInt64, bytes: Int, lead: FlightLead?,
         undo: @escaping @Sendable () -> Void
     ) {
-        let pending = pendingOctets.add(octets, ordering: .relaxed).newValue
+        let pending = pendingBytes.add(bytes, ordering: .relaxed).newValue
         guard let storage, pending <= EntryWriter.pendingLimit, !isRemoved(slot, since: start) else {
-            pendingOctets.subtract(octets, ordering: .relaxed)
+            pendingBytes.subtract(bytes, ordering: .relaxed)
             undo()
             lead?.land(.ended)
             return
@@ -149,7 +149,7 @@ extension SecureCache {
             try checkGate()
             for change in changes { try change(transaction) }
         }) { [self] result in
-            pendingOctets.subtract(octets, ordering: .relaxed)
+            pendingBytes.subtract(bytes, ordering: .relaxed)
             switch result {
             case .success:
                 entered(slot, startedAt: start)
@@ -195,12 +195,12 @@ extension SecureCache {
         guard let other = self.body(of: StoredAnswer(slot: standing, answer: old, body: inline)),
             let both = PartialBody(stored, other).adding(range, body)
         else { return true }
-        guard Int64(both.octets.count) <= limit else { return answer.length > old.length }
+        guard Int64(both.bytes.count) <= limit else { return answer.length > old.length }
         // The fields of a 200 replace the stored ones; those of a 206 update them (§3.2).
         if answer.status == .partialContent {
             answer.fields = Validation.merged(old.fields, with: answer.fields, answer.control)
         }
-        (answer.parts, answer.length, body) = (both.parts, Int64(both.octets.count), both.octets)
+        (answer.parts, answer.length, body) = (both.parts, Int64(both.bytes.count), both.bytes)
         return true
     }
 
@@ -224,7 +224,7 @@ extension SecureCache {
         (slot.names, slot.variation) = (names, keys.variation(of: names, in: request))
         (slot.received, slot.used) = (received, received)
         slot.dated = Freshness.date(of: answer.fields, received: received)
-        let record = answer.octets(body: stored.body)
+        let record = answer.bytes(body: stored.body)
         let gone = state.withLock { state -> [IndexSlot]? in
             guard state.index.remove(stored.slot) else { return nil }
             return state.index.insert(slot)

@@ -52,7 +52,7 @@ public final class SecureCache: Sendable {
     /// Whether any answer could not be stored so far: if not, no request is hashed to find that out.
     let knowsUnstorable = Atomic(false)
     /// Bytes that were passed to the store and are not written yet.
-    let pendingOctets = Atomic(0)
+    let pendingBytes = Atomic(0)
     /// Background revalidations: few, each limited in time, and all cancelled with the cache.
     let revalidations = DetachedTasks()
     /// Stands for `Authorization` in requests that are signed when they are sent. Each process has another mark, since
@@ -156,7 +156,7 @@ extension SecureCache {
     public var statistics: CacheStatistics {
         state.withLock { state in
             CacheStatistics(
-                entries: state.index.count, octets: Int(clamping: state.index.size), counts: state.counts)
+                entries: state.index.count, bytes: Int(clamping: state.index.size), counts: state.counts)
         }
     }
 }

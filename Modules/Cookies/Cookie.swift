@@ -69,8 +69,8 @@ extension Cookie {
 
     private static func check(_ name: [UInt8], _ value: [UInt8], _ path: [UInt8]) throws(CookieError) {
         let parts = [name, value, path]
-        guard !parts.joined().contains(where: { Octets.isControl($0) || $0 == UInt8(ascii: ";") }),
-            !name.contains(UInt8(ascii: "=")), parts.allSatisfy({ Octets.trimmed($0[...]).count == $0.count })
+        guard !parts.joined().contains(where: { ASCII.isControl($0) || $0 == UInt8(ascii: ";") }),
+            !name.contains(UInt8(ascii: "=")), parts.allSatisfy({ ASCII.trimmed($0[...]).count == $0.count })
         else { throw .invalid("A cookie holds no controls, no semicolon, and no space at an end.") }
         guard !name.isEmpty || !value.isEmpty, name.count + value.count <= SetCookie.maximumLength else {
             throw .invalid("Name and value have 1 to \(SetCookie.maximumLength) bytes.")

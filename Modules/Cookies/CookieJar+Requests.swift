@@ -6,7 +6,7 @@ internal import Synchronization
 /// The result of looking up a request's cookies.
 enum CookieField {
     case none
-    case octets([UInt8])
+    case bytes([UInt8])
     /// The cookies must be read from the store first.
     case notLoaded
 }
@@ -26,7 +26,7 @@ extension CookieJar {
             return (field, effects)
         }
         if !effects.isEmpty { change { _ in effects } }
-        return field.map { .octets($0) } ?? .none
+        return field.map { .bytes($0) } ?? .none
     }
 
     /// Stores the cookies of an answer; returns how many were accepted.

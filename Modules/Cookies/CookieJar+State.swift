@@ -29,14 +29,14 @@ extension CookieJar.State {
         switch effect {
         case .set(let entry, let old, let principal):
             if entry.isPersistent {
-                note(.put(CookieRecord(entry, of: principal).octets), entry.number)
+                note(.put(CookieRecord(entry, of: principal).bytes), entry.number)
             } else if let old, old.isPersistent {
                 note(.remove, entry.number)
             }
         case .removed(let entry, _, _):
             if entry.isPersistent { note(.remove, entry.number) }
         case .touched(let entry, let principal):
-            note(.put(CookieRecord(entry, of: principal).octets), entry.number)
+            note(.put(CookieRecord(entry, of: principal).bytes), entry.number)
         }
     }
 

@@ -75,7 +75,7 @@ public struct CookieStage: LoadStage {
         switch jar.field(for: rules, of: context.principal) {
         case .notLoaded: return nil
         case .none: return .passes(watching: interests)
-        case .octets(let field):
+        case .bytes(let field):
             context.recorder?.decided(.cookies, "sent", because: jar.name)
             var sending = request
             sending.headerFields.append(HTTPField(name: .cookie, value: field))
@@ -89,7 +89,7 @@ public struct CookieStage: LoadStage {
         let own = request.differing?.options
         guard own?.handlesCookies ?? isOn, let rules = CookieRequest(request.url, mainDocument: own?.mainDocument),
             !request.headerFields.contains(where: { $0.name == .cookie }), (try? await load()) != nil,
-            case .octets(let field) = jar.field(for: rules, of: context.principal)
+            case .bytes(let field) = jar.field(for: rules, of: context.principal)
         else { return }
         explanation.decided(.cookies, "sent", because: jar.name)
         request.headerFields.append(HTTPField(name: .cookie, value: field))

@@ -193,7 +193,7 @@ extension SecureStore {
         _ name: String, of values: [UInt8].Type, keyedBy keys: Key.Type = String.self,
         order: CollectionOrder = .unordered
     ) -> StoreCollection<Key, [UInt8]> {
-        collection(order.space, name, order, codec: .octets)
+        collection(order.space, name, order, codec: .bytes)
     }
 
     /// A collection in the name space of Sallyport's own modules, which the public calls cannot reach.
@@ -207,7 +207,7 @@ extension SecureStore {
     package func reservedCollection<Key: StoreKey>(
         _ name: String, of values: [UInt8].Type, keyedBy keys: Key.Type = String.self
     ) -> StoreCollection<Key, [UInt8]> {
-        collection("reserved", name, .unordered, codec: .octets)
+        collection("reserved", name, .unordered, codec: .bytes)
     }
 
     private func collection<Key: StoreKey, Value>(

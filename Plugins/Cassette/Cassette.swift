@@ -118,8 +118,8 @@ extension Cassette {
         let head = try loadError { () throws(CassetteError) in try answer.head(isBodyless: isBodyless) }
         try response.begin(head, from: try answer.url.map { try RequestURL($0) } ?? request.url)
         guard !isBodyless else { return }
-        for start in stride(from: 0, to: answer.body.octets.count, by: Self.chunkSize) {
-            try await response.write(Array(answer.body.octets[start...].prefix(Self.chunkSize)))
+        for start in stride(from: 0, to: answer.body.bytes.count, by: Self.chunkSize) {
+            try await response.write(Array(answer.body.bytes[start...].prefix(Self.chunkSize)))
         }
     }
 
@@ -151,7 +151,7 @@ extension Cassette {
         try await response.forward(answer)
         let exchange = RecordedExchange(
             request: redaction.request(request, body: body),
-            response: redaction.answer(answer, to: request.url, body: await copy.octets))
+            response: redaction.answer(answer, to: request.url, body: await copy.bytes))
         state.withLock { state in
             guard case .recording(let began, var kept) = state else { return }
             kept[place] = exchange
@@ -185,7 +185,7 @@ extension Cassette {
 private actor CopiedBody: BodySource {
     private nonisolated let source: ResponseBody
     private let limit: ByteCount
-    private(set) var octets: [UInt8] = []
+    private(set) var bytes: [UInt8] = []
 
     init(_ source: ResponseBody, limit: ByteCount) {
         self.source = source
@@ -194,8 +194,8 @@ private actor CopiedBody: BodySource {
 
     func next() async throws(LoadError) -> [UInt8]? {
         guard let chunk = try await source.next() else { return nil }
-        octets += chunk
-        guard octets.count <= limit.octets else {
+        bytes += chunk
+        guard bytes.count <= limit.bytes else {
             source.discard()
             throw CassetteError(.tooLarge, "A body is longer than \(limit), which is not recorded.").loadError
         }

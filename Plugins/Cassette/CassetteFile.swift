@@ -10,7 +10,7 @@ enum CassetteFile {
         do {
             let attributes = try FileManager.default.attributesOfItem(atPath: path)
             let size = (attributes[.size] as? any BinaryInteger).map { Int(clamping: $0) } ?? 0
-            guard size <= limit.octets else { throw CassetteError(.tooLarge, "The file is longer than \(limit).") }
+            guard size <= limit.bytes else { throw CassetteError(.tooLarge, "The file is longer than \(limit).") }
             return Array(try Data(contentsOf: URL(filePath: path)))
         } catch let error as CassetteError {
             throw error
@@ -21,12 +21,12 @@ enum CassetteFile {
 
     /// Beside the target first, then in its place.
     @concurrent
-    static func write(_ octets: [UInt8], to path: String, _ limit: ByteCount) async throws(CassetteError) {
-        guard octets.count <= limit.octets else {
+    static func write(_ bytes: [UInt8], to path: String, _ limit: ByteCount) async throws(CassetteError) {
+        guard bytes.count <= limit.bytes else {
             throw CassetteError(.tooLarge, "The file would be longer than \(limit).")
         }
         do {
-            try Data(octets).write(to: URL(filePath: path), options: .atomic)
+            try Data(bytes).write(to: URL(filePath: path), options: .atomic)
         } catch {
             throw CassetteError(.unwritable, "The file cannot be written.", underlying: error)
         }

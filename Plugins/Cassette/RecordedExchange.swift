@@ -84,38 +84,38 @@ struct RecordedAnswer: Sendable, Codable, Hashable {
             }
             head.headerFields.append(HTTPField(name: name, value: field.value))
         }
-        if !isBodyless { head.headerFields[.contentLength] = "\(body.octets.count)" }
+        if !isBodyless { head.headerFields[.contentLength] = "\(body.bytes.count)" }
         return head
     }
 }
 
 /// A body: as text if possible, otherwise as base64.
 struct RecordedBody: Sendable, Codable, Hashable {
-    let octets: [UInt8]
+    let bytes: [UInt8]
 
     private enum Key: String, CodingKey {
         case text, base64
     }
 
-    init(_ octets: [UInt8]) { self.octets = octets }
+    init(_ bytes: [UInt8]) { self.bytes = bytes }
 
     init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: Key.self)
         if let text = try container.decodeIfPresent(String.self, forKey: .text) {
-            octets = Array(text.utf8)
+            bytes = Array(text.utf8)
         } else {
             let data = try container.decode(Data.self, forKey: .base64)
-            octets = Array(data)
+            bytes = Array(data)
         }
     }
 
     func encode(to encoder: any Encoder) throws {
         var container = encoder.container(keyedBy: Key.self)
         // Only text that people can read and that is restored unchanged.
-        if let text = String(validating: octets, as: UTF8.self), !octets.contains(where: Self.isControl) {
+        if let text = String(validating: bytes, as: UTF8.self), !bytes.contains(where: Self.isControl) {
             try container.encode(text, forKey: .text)
         } else {
-            try container.encode(Data(octets), forKey: .base64)
+            try container.encode(Data(bytes), forKey: .base64)
         }
     }
 

@@ -28,16 +28,16 @@ public struct Recording: Sendable {
     /// Reads the content of a file.
     ///
     /// - Throws: `CassetteError`: `tooLarge`, `tooManyExchanges`, `malformed`, `unsupportedVersion`.
-    public init(file octets: [UInt8], settings: CassetteSettings = CassetteSettings()) throws(CassetteError) {
-        guard octets.count <= settings.fileLimit.octets else {
+    public init(file bytes: [UInt8], settings: CassetteSettings = CassetteSettings()) throws(CassetteError) {
+        guard bytes.count <= settings.fileLimit.bytes else {
             throw CassetteError(.tooLarge, "The file is longer than \(settings.fileLimit).")
         }
-        let header: Header = try Self.decoded(octets)
+        let header: Header = try Self.decoded(bytes)
         guard header.format == Self.format else { throw CassetteError(.malformed, "The file is not a cassette.") }
         guard header.version == Self.version else {
             throw CassetteError(.unsupportedVersion, "The file has the version \(header.version).")
         }
-        let file: File = try Self.decoded(octets)
+        let file: File = try Self.decoded(bytes)
         guard file.exchanges.count <= settings.exchangeLimit else {
             throw CassetteError(.tooManyExchanges, "The file has more than \(settings.exchangeLimit) exchanges.")
         }
@@ -45,9 +45,9 @@ public struct Recording: Sendable {
         exchanges = file.exchanges
     }
 
-    private static func decoded<Value: Decodable>(_ octets: [UInt8]) throws(CassetteError) -> Value {
+    private static func decoded<Value: Decodable>(_ bytes: [UInt8]) throws(CassetteError) -> Value {
         do {
-            return try JSONDecoder().decode(Value.self, from: Data(octets))
+            return try JSONDecoder().decode(Value.self, from: Data(bytes))
         } catch {
             throw CassetteError(.malformed, "The file is not JSON of a cassette.", underlying: error)
         }
@@ -55,7 +55,7 @@ public struct Recording: Sendable {
 
     private static func check(_ exchange: RecordedExchange, _ settings: CassetteSettings) throws(CassetteError) {
         _ = try exchange.response.head(isBodyless: false)
-        guard exchange.response.body.octets.count <= settings.bodyLimit.octets else {
+        guard exchange.response.body.bytes.count <= settings.bodyLimit.bytes else {
             throw CassetteError(.tooLarge, "A body is longer than \(settings.bodyLimit).")
         }
         do throws(AddressError) {

@@ -34,8 +34,8 @@ struct Redaction {
     private func parameter(_ text: Substring) -> String {
         guard let equals = text.firstIndex(of: "=") else { return String(text) }
         let name = text[..<equals]
-        let octets = PercentCoding.decoded(String(name))
-        let plain = octets.map { String(decoding: $0, as: UTF8.self) } ?? String(name)
+        let bytes = PercentCoding.decoded(String(name))
+        let plain = bytes.map { String(decoding: $0, as: UTF8.self) } ?? String(name)
         let isSecret = settings.secretParameters.contains { $0.lowercased() == plain.lowercased() }
         return isSecret ? "\(name)=\(Self.placeholder)" : String(text)
     }

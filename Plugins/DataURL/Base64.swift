@@ -7,8 +7,8 @@ enum Base64 {
             for _ in 0..<2 where digits.last == UInt8(ascii: "=") { digits = digits.dropLast() }
         }
         guard digits.count % 4 != 1 else { return nil }
-        var octets: [UInt8] = []
-        octets.reserveCapacity(digits.count / 4 * 3 + 2)
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(digits.count / 4 * 3 + 2)
         var bits = 0
         var count = 0
         for digit in digits {
@@ -17,9 +17,9 @@ enum Base64 {
             count += 6
             guard count >= 8 else { continue }
             count -= 8
-            octets.append(UInt8(truncatingIfNeeded: bits >> count))
+            bytes.append(UInt8(truncatingIfNeeded: bits >> count))
         }
-        return bits & ((1 << count) - 1) == 0 ? octets : nil
+        return bits & ((1 << count) - 1) == 0 ? bytes : nil
     }
 
     /// ASCII white space, as in the forgiving decoding of the WHATWG's Infra Standard.

@@ -22,7 +22,7 @@ public struct DataURL: Sendable, Hashable {
 
     /// A value for `Content-Type`: type, subtype and names in lower case; values quoted unless they are tokens.
     public let mediaType: String
-    public let octets: [UInt8]
+    public let bytes: [UInt8]
 
     /// - Throws: `LoadError` with the code `invalidRequest` if the text is not a URL of at most ``maximumLength``
     ///   bytes, or not a well-formed `data:` URL. The message never contains a part of the text.
@@ -50,16 +50,16 @@ public struct DataURL: Sendable, Hashable {
         let isBase64 = try parser.parse()
         mediaType = parser.mediaType
         guard isBase64 else {
-            octets = data
+            bytes = data
             return
         }
         guard let decoded = Base64.decoded(data) else { throw Self.malformed("The data are not base64.") }
-        octets = decoded
+        bytes = decoded
     }
 
     private static func unescaped(_ text: Substring) throws(LoadError) -> [UInt8] {
-        guard let octets = PercentCoding.decoded(text) else { throw malformed("An escape is broken.") }
-        return octets
+        guard let bytes = PercentCoding.decoded(text) else { throw malformed("An escape is broken.") }
+        return bytes
     }
 
     static func malformed(_ message: String) -> LoadError { LoadError(.invalidRequest, message) }

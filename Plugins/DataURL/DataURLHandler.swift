@@ -29,12 +29,12 @@ public struct DataURLHandler: ProtocolHandler {
         let content = try DataURL(request.url)
         var head = HTTPResponse(status: .ok)
         head.headerFields[.contentType] = content.mediaType
-        head.headerFields[.contentLength] = "\(content.octets.count)"
+        head.headerFields[.contentLength] = "\(content.bytes.count)"
         try response.begin(head)
         guard request.method == .get else { return }
-        for start in stride(from: 0, to: content.octets.count, by: Self.chunkSize) {
-            let end = min(start + Self.chunkSize, content.octets.count)
-            try await response.write(Array(content.octets[start..<end]))
+        for start in stride(from: 0, to: content.bytes.count, by: Self.chunkSize) {
+            let end = min(start + Self.chunkSize, content.bytes.count)
+            try await response.write(Array(content.bytes[start..<end]))
         }
     }
 }

@@ -3,13 +3,13 @@ internal import SallyportCore
 /// Reads `[ type "/" subtype ] *( ";" parameter ) [ ";base64" ]` (RFC 2397 §3; tokens and quoted strings of RFC 9110
 /// §5.6).
 struct MediaTypeParser {
-    private let octets: [UInt8]
+    private let bytes: [UInt8]
     private var position = 0
     private var parameters = ""
     private var type: String?
 
-    /// - Parameter octets: the bytes before the comma, with escapes decoded.
-    init(_ octets: [UInt8]) { self.octets = octets }
+    /// - Parameter bytes: the bytes before the comma, with escapes decoded.
+    init(_ bytes: [UInt8]) { self.bytes = bytes }
 
     var mediaType: String {
         if type == nil, parameters.isEmpty { return "text/plain;charset=US-ASCII" }
@@ -18,12 +18,12 @@ struct MediaTypeParser {
 
     /// - Returns: whether the data is in base64.
     mutating func parse() throws(LoadError) -> Bool {
-        if let first = octets.first, first != UInt8(ascii: ";") { type = try parseType() }
+        if let first = bytes.first, first != UInt8(ascii: ";") { type = try parseType() }
         var count = 0
-        while position < octets.count {
+        while position < bytes.count {
             try expect(";", "A parameter begins with a semicolon.")
             let name = try token().lowercased()
-            if position == octets.count, name == "base64" { return true }
+            if position == bytes.count, name == "base64" { return true }
             try expect("=", "A parameter has a value.")
             parameters += ";\(name)=\(try value())"
             count += 1
@@ -41,21 +41,21 @@ struct MediaTypeParser {
     }
 
     private mutating func expect(_ scalar: Unicode.Scalar, _ message: String) throws(LoadError) {
-        guard position < octets.count, octets[position] == UInt8(ascii: scalar) else {
+        guard position < bytes.count, bytes[position] == UInt8(ascii: scalar) else {
             throw DataURL.malformed(message)
         }
         position += 1
     }
 
     private mutating func token() throws(LoadError) -> String {
-        let token = octets[position...].prefix(while: Self.isTokenOctet)
+        let token = bytes[position...].prefix(while: Self.isTokenByte)
         guard !token.isEmpty else { throw DataURL.malformed("A token is empty, or holds what no token holds.") }
         position += token.count
         return String(decoding: token, as: UTF8.self)
     }
 
     private mutating func value() throws(LoadError) -> String {
-        guard position < octets.count, octets[position] == UInt8(ascii: "\"") else { return try token() }
+        guard position < bytes.count, bytes[position] == UInt8(ascii: "\"") else { return try token() }
         position += 1
         return Self.serialized(try quotedString())
     }
@@ -63,38 +63,38 @@ struct MediaTypeParser {
     /// The bytes before the closing quotation mark, which is consumed.
     private mutating func quotedString() throws(LoadError) -> [UInt8] {
         var content: [UInt8] = []
-        while position < octets.count {
-            var octet = octets[position]
+        while position < bytes.count {
+            var byte = bytes[position]
             position += 1
-            if octet == UInt8(ascii: "\"") { return content }
-            if octet == UInt8(ascii: "\\") {
-                guard position < octets.count else { break }
-                octet = octets[position]
+            if byte == UInt8(ascii: "\"") { return content }
+            if byte == UInt8(ascii: "\\") {
+                guard position < bytes.count else { break }
+                byte = bytes[position]
                 position += 1
             }
             // Neither control characters, which could change the header block, nor characters outside ASCII.
-            guard octet == 9 || (32..<127).contains(octet) else {
+            guard byte == 9 || (32..<127).contains(byte) else {
                 throw DataURL.malformed("A quoted string holds printable ASCII.")
             }
-            content.append(octet)
+            content.append(byte)
         }
         throw DataURL.malformed("A quoted string does not end.")
     }
 
     private static func serialized(_ value: [UInt8]) -> String {
-        if !value.isEmpty, value.allSatisfy(isTokenOctet) { return String(decoding: value, as: UTF8.self) }
-        let escaped = value.flatMap { octet -> [UInt8] in
-            octet == UInt8(ascii: "\"") || octet == UInt8(ascii: "\\") ? [UInt8(ascii: "\\"), octet] : [octet]
+        if !value.isEmpty, value.allSatisfy(isTokenByte) { return String(decoding: value, as: UTF8.self) }
+        let escaped = value.flatMap { byte -> [UInt8] in
+            byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\") ? [UInt8(ascii: "\\"), byte] : [byte]
         }
         return "\"\(String(decoding: escaped, as: UTF8.self))\""
     }
 
     /// `tchar` (RFC 9110 §5.6.2).
-    private static func isTokenOctet(_ octet: UInt8) -> Bool {
-        switch octet {
+    private static func isTokenByte(_ byte: UInt8) -> Bool {
+        switch byte {
         case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"): true
         case UInt8(ascii: "0")...UInt8(ascii: "9"): true
-        default: "!#$%&'*+-.^_`|~".utf8.contains(octet)
+        default: "!#$%&'*+-.^_`|~".utf8.contains(byte)
         }
     }
 }

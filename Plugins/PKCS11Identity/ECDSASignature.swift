@@ -7,8 +7,8 @@ enum ECDSASignature {
         return [0x30] + length(content.count) + content
     }
 
-    private static func integer(_ octets: ArraySlice<UInt8>) -> [UInt8] {
-        var value = Array(octets.drop { $0 == 0 })
+    private static func integer(_ bytes: ArraySlice<UInt8>) -> [UInt8] {
+        var value = Array(bytes.drop { $0 == 0 })
         if value.first.map({ $0 & 0x80 != 0 }) ?? true { value.insert(0, at: 0) }
         return [0x02] + length(value.count) + value
     }

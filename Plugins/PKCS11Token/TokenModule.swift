@@ -54,8 +54,8 @@ package struct TokenModule {
         for slot in slots.prefix(Int(count)) {
             var info = ck_token_info()
             guard unsafe functions.pointee.C_GetTokenInfo?(slot, &info) == CKR_OK else { continue }
-            let octets = unsafe withUnsafeBytes(of: info.label) { unsafe Array($0) }
-            let name = String(decoding: octets, as: UTF8.self)
+            let bytes = unsafe withUnsafeBytes(of: info.label) { unsafe Array($0) }
+            let name = String(decoding: bytes, as: UTF8.self)
             if name.prefix(while: { $0 != "\0" }).trimmed == label { return slot }
         }
         throw TokenError(.unavailable, "No token \(label) is there.")

@@ -18,11 +18,11 @@ package struct TokenSession {
     package func close() { _ = unsafe functions.pointee.C_CloseSession?(handle) }
 
     func logIn(_ pin: String) throws(TokenError) {
-        var octets = Array(pin.utf8)
+        var bytes = Array(pin.utf8)
         defer {
-            unsafe octets.withUnsafeMutableBytes { unsafe explicit_bzero($0.baseAddress.unsafelyUnwrapped, $0.count) }
+            unsafe bytes.withUnsafeMutableBytes { unsafe explicit_bzero($0.baseAddress.unsafelyUnwrapped, $0.count) }
         }
-        let result = unsafe octets.withUnsafeMutableBufferPointer {
+        let result = unsafe bytes.withUnsafeMutableBufferPointer {
             unsafe functions.pointee.C_Login?(handle, ck_user_type_t(CKU_USER), $0.baseAddress, UInt($0.count))
         }
         if result == CKR_USER_ALREADY_LOGGED_IN { return }
@@ -40,7 +40,7 @@ package struct TokenSession {
     /// The first object of a class and a label, or nil.
     package func object(of kind: UInt, labelled label: String) throws(TokenError) -> ck_object_handle_t? {
         var (found, count): (ck_object_handle_t, UInt) = (0, 0)
-        try unsafe withTemplate([(CKA_CLASS, octets(kind)), (CKA_LABEL, Array(label.utf8))]) {
+        try unsafe withTemplate([(CKA_CLASS, bytes(kind)), (CKA_LABEL, Array(label.utf8))]) {
             unsafe functions.pointee.C_FindObjectsInit?(handle, $0, $1)
         }
         defer { _ = unsafe functions.pointee.C_FindObjectsFinal?(handle) }
@@ -50,9 +50,9 @@ package struct TokenSession {
 
     /// An attribute of at most 16 KiB.
     package func value(_ type: UInt, of object: ck_object_handle_t) throws(TokenError) -> [UInt8] {
-        var octets = [UInt8](repeating: 0, count: 16 << 10)
+        var bytes = [UInt8](repeating: 0, count: 16 << 10)
         var count = 0
-        let result = unsafe octets.withUnsafeMutableBytes { buffer in
+        let result = unsafe bytes.withUnsafeMutableBytes { buffer in
             var attribute = unsafe ck_attribute(
                 type: type, value: buffer.baseAddress, value_len: UInt(buffer.count))
             let result = unsafe functions.pointee.C_GetAttributeValue?(handle, object, &attribute, 1)
@@ -60,7 +60,7 @@ package struct TokenSession {
             return result
         }
         try Self.check("read an object", result)
-        return Array(octets.prefix(count))
+        return Array(bytes.prefix(count))
     }
 
     /// A signature of at most 1 KiB, made by the token.
@@ -80,8 +80,8 @@ package struct TokenSession {
         var made: ck_object_handle_t = 0
         var mechanism = unsafe ck_mechanism(mechanism: CKM_GENERIC_SECRET_KEY_GEN, parameter: nil, parameter_len: 0)
         try unsafe withTemplate([
-            (CKA_CLASS, octets(CKO_SECRET_KEY)), (CKA_KEY_TYPE, octets(CKK_GENERIC_SECRET)),
-            (CKA_VALUE_LEN, octets(UInt(Self.secretLength))), (CKA_LABEL, Array(label.utf8)), (CKA_TOKEN, [1]),
+            (CKA_CLASS, bytes(CKO_SECRET_KEY)), (CKA_KEY_TYPE, bytes(CKK_GENERIC_SECRET)),
+            (CKA_VALUE_LEN, bytes(UInt(Self.secretLength))), (CKA_LABEL, Array(label.utf8)), (CKA_TOKEN, [1]),
             (CKA_PRIVATE, [1]), (CKA_SENSITIVE, [1]), (CKA_EXTRACTABLE, [0]), (CKA_SIGN, [1]),
         ]) {
             unsafe functions.pointee.C_GenerateKey?(handle, &mechanism, $0, $1, &made)
@@ -90,16 +90,16 @@ package struct TokenSession {
     }
 
     /// HMAC-SHA-256, computed by the token.
-    package func authenticationCode(of octets: [UInt8], with secret: ck_object_handle_t) throws(TokenError)
+    package func authenticationCode(of bytes: [UInt8], with secret: ck_object_handle_t) throws(TokenError)
         -> SymmetricKey
     {
         var mechanism = unsafe ck_mechanism(mechanism: CKM_SHA256_HMAC, parameter: nil, parameter_len: 0)
         try Self.check("use the secret", unsafe functions.pointee.C_SignInit?(handle, &mechanism, secret))
-        var (octets, code, count) = (octets, [UInt8](repeating: 0, count: 32), UInt(32))
+        var (bytes, code, count) = (bytes, [UInt8](repeating: 0, count: 32), UInt(32))
         defer {
             unsafe code.withUnsafeMutableBytes { unsafe explicit_bzero($0.baseAddress.unsafelyUnwrapped, $0.count) }
         }
-        let result = unsafe functions.pointee.C_Sign?(handle, &octets, UInt(octets.count), &code, &count)
+        let result = unsafe functions.pointee.C_Sign?(handle, &bytes, UInt(bytes.count), &code, &count)
         try Self.check("use the secret", result)
         guard count == 32 else { throw TokenError(.unavailable, "The token gives a code of \(count) bytes.") }
         return SymmetricKey(data: code)
@@ -107,7 +107,7 @@ package struct TokenSession {
 
     // MARK: Calls
 
-    private func octets(_ value: UInt) -> [UInt8] {
+    private func bytes(_ value: UInt) -> [UInt8] {
         var value = value
         return unsafe withUnsafeBytes(of: &value) { unsafe Array($0) }
     }

@@ -16,8 +16,8 @@ struct Answer {
             if let code = seen.head?.status.code, code != status.code {
                 note(.expectedAnswer, "The status is \(code), not \(status.code).")
             }
-            if let body, body != seen.octets {
-                note(.expectedAnswer, "The body is another one, of \(seen.octets.count) bytes, not \(body.count).")
+            if let body, body != seen.bytes {
+                note(.expectedAnswer, "The body is another one, of \(seen.bytes.count) bytes, not \(body.count).")
             }
         case (.failed(let error), .failure(let code)):
             if error.code != code { note(.expectedAnswer, "The code is \(error.code), not \(code).") }

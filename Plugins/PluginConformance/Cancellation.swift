@@ -26,10 +26,10 @@ struct Cancellation {
         switch seen.ending {
         case .untyped(let type):
             trials.ledger.add(.typedErrors, sample.name, "Cancelled \(place), the handler threw a \(type).")
-        case .whole where seen.octets.count < plain.octets.count || (seen.head == nil && plain.head != nil):
+        case .whole where seen.bytes.count < plain.bytes.count || (seen.head == nil && plain.head != nil):
             trials.ledger.add(
                 .tellsOfTruncation, sample.name,
-                "Cancelled \(place), the handler returned as if all \(plain.octets.count) bytes had been written.")
+                "Cancelled \(place), the handler returned as if all \(plain.bytes.count) bytes had been written.")
         default: break
         }
     }

@@ -57,7 +57,7 @@ public struct PluginConformance: Sendable {
     /// Runs all checks, one after the other. Takes at most a few times ``patience`` for each failing point.
     public func run() async -> ConformanceReport {
         let ledger = Ledger()
-        let limits = Recorder.Limits(chunk: largestChunk.octets, answer: Self.longestAnswer)
+        let limits = Recorder.Limits(chunk: largestChunk.bytes, answer: Self.longestAnswer)
         let trials = Trials(subject: subject, patience: patience, limits: limits, http: http, ledger: ledger)
         for sample in samples where CanonicalForm(subject, sample, ledger).isSound() {
             if let hold = sample.hold {

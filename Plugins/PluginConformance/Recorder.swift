@@ -16,7 +16,7 @@ final class Recorder: ResponseTarget {
     /// The state of a load.
     struct Snapshot: Sendable {
         var head: HTTPResponse?
-        var octets: [UInt8] = []
+        var bytes: [UInt8] = []
         /// The head and each accepted write.
         var events = 0
         var isWaiting = false
@@ -25,7 +25,7 @@ final class Recorder: ResponseTarget {
 
         /// Whether status, fields and body equal those of another load; dates may differ.
         func isSameAnswer(as other: Snapshot) -> Bool {
-            octets == other.octets && head?.status == other.head?.status
+            bytes == other.bytes && head?.status == other.head?.status
                 && head?.headerFields[.contentType] == other.head?.headerFields[.contentType]
         }
     }
@@ -98,7 +98,7 @@ extension Recorder {
         guard !bytes.isEmpty else { return }
         if pace == .stepped { try await waitForReader() }
         let cancel = state.withLock { state in
-            state.seen.octets += bytes
+            state.seen.bytes += bytes
             return Self.counted(&state, cancelAfter)
         }
         cancel?()
@@ -124,7 +124,7 @@ extension Recorder {
         if bytes.count > limits.chunk {
             note(.chunkSize, "A chunk has \(bytes.count) bytes, more than \(limits.chunk).")
         }
-        if seen.octets.count + bytes.count > limits.answer {
+        if seen.bytes.count + bytes.count > limits.answer {
             note(.ends, "The answer is longer than \(limits.answer) bytes.")
             cancel()
             throw LoadError(.responseTooLarge, "The sample's answer is too long.")

@@ -60,6 +60,6 @@ public struct SampleRequest: Sendable {
         release: @escaping @Sendable () async -> Void
     ) -> SampleRequest {
         SampleRequest(
-            name, request, .answer(status: status, body: nil), hold: Hold(count: count.octets, release: release))
+            name, request, .answer(status: status, body: nil), hold: Hold(count: count.bytes, release: release))
     }
 }

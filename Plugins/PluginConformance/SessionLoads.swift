@@ -18,12 +18,12 @@ struct SessionLoads {
         let session = loading.makeSession(configuration)
         await compare("A session") { try await session.data(for: sample.request, upTo: .megabytes(16)).body }
         await compare("A session that is read slowly") {
-            var octets: [UInt8] = []
+            var bytes: [UInt8] = []
             for try await chunk in try await session.bytes(for: sample.request).body {
                 try await Task.sleep(for: .milliseconds(1))
-                octets += chunk
+                bytes += chunk
             }
-            return octets
+            return bytes
         }
         await leaveEarly(session)
         await loading.shutdown()
@@ -32,7 +32,7 @@ struct SessionLoads {
     private func compare(_ who: String, _ load: () async throws -> [UInt8]) async {
         await trials.ledger.countLoad()
         do {
-            guard try await load() != plain.octets else { return }
+            guard try await load() != plain.bytes else { return }
             trials.ledger.add(.sameAnswer, sample.name, "\(who) gets another body.")
         } catch {
             let code = (error as? LoadError).map { "\($0.code)" } ?? "\(type(of: error))"

@@ -34,13 +34,13 @@ struct SlowUpload {
     let trials: Trials
 
     func check() async {
-        guard let body = sample.request.body, case .bytes(let octets) = body.source else { return }
+        guard let body = sample.request.body, case .bytes(let bytes) = body.source else { return }
         var request = sample.request
         request.body = .restartable(length: body.length) { writer in
-            let size = max(1, octets.count / Self.pieces)
-            for start in stride(from: 0, to: octets.count, by: size) {
+            let size = max(1, bytes.count / Self.pieces)
+            for start in stride(from: 0, to: bytes.count, by: size) {
                 try await Task.sleep(for: .milliseconds(1))
-                try await writer.write(Array(octets[start..<min(start + size, octets.count)]))
+                try await writer.write(Array(bytes[start..<min(start + size, bytes.count)]))
             }
         }
         let recorder = await trials.start(sample, request)
@@ -61,7 +61,7 @@ struct SlowSource {
     }
 
     private func isHandedOver(_ recorder: Recorder) -> Bool {
-        recorder.seen.head != nil && recorder.seen.octets.count >= hold.count
+        recorder.seen.head != nil && recorder.seen.bytes.count >= hold.count
     }
 
     private func checkStreaming() async {
@@ -69,7 +69,7 @@ struct SlowSource {
         if await !trials.waits(for: { isHandedOver(recorder) || recorder.seen.ending != nil }) {
             trials.ledger.add(
                 .streams, sample.name,
-                "The source gave a head and \(hold.count) bytes; \(recorder.seen.octets.count) were handed over.")
+                "The source gave a head and \(hold.count) bytes; \(recorder.seen.bytes.count) were handed over.")
         }
         await hold.release()
         guard let seen = await trials.end(of: recorder, sample) else { return }

@@ -24,7 +24,7 @@ public struct UnixSocketURL: Sendable, Hashable {
             throw Self.malformed("The URL is not http+unix with a socket as its host.")
         }
         guard authority.utf8.allSatisfy({ Self.isUnreserved($0) || $0 == UInt8(ascii: "%") }),
-            let octets = PercentCoding.decoded(authority), let socket = String(validating: octets, as: UTF8.self)
+            let bytes = PercentCoding.decoded(authority), let socket = String(validating: bytes, as: UTF8.self)
         else { throw Self.malformed("The host is not the escaped path of a socket.") }
         try self.init(socket: socket, target: url.target)
     }

@@ -41,8 +41,8 @@ struct Open: AccessGate {
 }
 
 func say(_ line: String) {
-    let octets = Array((line + "\n").utf8)
-    _ = write(1, octets, octets.count)
+    let bytes = Array((line + "\n").utf8)
+    _ = write(1, bytes, bytes.count)
 }
 
 let store = try await SecureStore.open(

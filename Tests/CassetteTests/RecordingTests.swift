@@ -70,10 +70,10 @@ import Testing
         let whole = Array(Self.file(count: 2).utf8)
         var read = 0
         for _ in 0..<10_000 {
-            var octets = whole
-            for _ in 0...next(4) { octets[next(octets.count)] = UInt8(next(256)) }
-            if next(4) == 0 { octets.removeLast(next(octets.count)) }
-            if (try? Recording(file: octets)) != nil { read += 1 }
+            var bytes = whole
+            for _ in 0...next(4) { bytes[next(bytes.count)] = UInt8(next(256)) }
+            if next(4) == 0 { bytes.removeLast(next(bytes.count)) }
+            if (try? Recording(file: bytes)) != nil { read += 1 }
         }
         #expect(read > 0 && read < 10_000)
     }

@@ -28,7 +28,7 @@ import Testing
     }
 
     @Test func answersComeAsTheyCame() async throws {
-        let targets = ["/one?a=1", "/octets", "/missing", "/moved", "/long/300000"]
+        let targets = ["/one?a=1", "/bytes", "/missing", "/moved", "/long/300000"]
         var real: [LoadAnswer<[UInt8]>] = []
         let cassette = try await cassette { session in
             for target in targets { real.append(try await session.data(for: origin.request(target))) }
@@ -154,7 +154,7 @@ import Testing
 
     @Test func theSameExchangesMakeTheSameFile() async throws {
         let loads: (SecureSession) async throws -> Void = { session in
-            for target in ["/one", "/octets", "/two?b=1&a=2"] {
+            for target in ["/one", "/bytes", "/two?b=1&a=2"] {
                 _ = try await session.data(for: origin.request(target))
             }
         }

@@ -33,9 +33,9 @@ final class Origin: Sendable {
                     .flatMap { Int($0.dropFirst(16)) } ?? 0
                 var body: [UInt8] = []
                 while body.count < length {
-                    let octets = connection.read()
-                    if octets.isEmpty { return }
-                    body += octets
+                    let bytes = connection.read()
+                    if bytes.isEmpty { return }
+                    body += bytes
                 }
                 connection.write(Self.answer(head, target, body))
             }
@@ -47,7 +47,7 @@ final class Origin: Sendable {
             return Array("HTTP/1.1 302 F\r\nLocation: /end?token=planted-token\r\nContent-Length: 0\r\n\r\n".utf8)
         }
         var content = Array("\(head.prefix { $0 != " " }) \(target) ".utf8) + body
-        if target == "/octets" { content = [0, 255, 13, 10, 128] }
+        if target == "/bytes" { content = [0, 255, 13, 10, 128] }
         if target.hasPrefix("/long/") { content = [UInt8](repeating: 97, count: Int(target.dropFirst(6)) ?? 0) }
         let status = target == "/missing" ? "404 Gone Fishing" : "200 OK"
         let fields = """

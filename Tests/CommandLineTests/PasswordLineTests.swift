@@ -54,9 +54,9 @@ struct PasswordLineTests {
             said = b""
             try:
                 while True:
-                    octets = os.read(terminal, 1024)
-                    if not octets: break
-                    said += octets
+                    bytes = os.read(terminal, 1024)
+                    if not bytes: break
+                    said += bytes
                     shown = termios.tcgetattr(terminal)[3] & termios.ECHO
             except OSError: pass
             _, status = os.waitpid(child, 0)

@@ -40,10 +40,10 @@ import Testing
     @Test func damageIsAnInputOutputError() async throws {
         try await fill()
         let path = "\(store)/data.mdb"
-        var octets = Array(try Data(contentsOf: URL(fileURLWithPath: path)))
-        let end = try #require(octets.lastIndex { $0 != 0 })
-        octets[end] ^= 1
-        try Data(octets).write(to: URL(fileURLWithPath: path))
+        var bytes = Array(try Data(contentsOf: URL(fileURLWithPath: path)))
+        let end = try #require(bytes.lastIndex { $0 != 0 })
+        bytes[end] ^= 1
+        try Data(bytes).write(to: URL(fileURLWithPath: path))
         #expect(await run("verify") == .inputOutput)
         try FileManager.default.removeItem(atPath: folder)
     }

@@ -121,7 +121,7 @@ import Testing
             expiry: 1_800_000_000_000, created: 0, isSecure: false, isHTTPOnly: false, sameSite: .default)
         entry.number = 7
         let storage = CookieStorage(fixture.store, jar: nil)
-        try await storage.write([7: .put(CookieRecord(entry, of: .instance).octets)])
+        try await storage.write([7: .put(CookieRecord(entry, of: .instance).bytes)])
         let jar = fixture.jar()
         #expect(try await jar.list().isEmpty)
         try await jar.flush()
@@ -229,7 +229,7 @@ import Testing
         await first.shutdown()
         let collection = fixture.store.reservedCollection("cookies", of: [UInt8].self, keyedBy: UInt64.self)
         try await fixture.store.write { transaction in
-            let place = collection.cipher.place(of: UInt64(3).storeOctets)
+            let place = collection.cipher.place(of: UInt64(3).storeBytes)
             var record = try #require(try transaction.record(at: place))
             record[record.count - 1] ^= 1
             transaction.overwrite(place, with: record)

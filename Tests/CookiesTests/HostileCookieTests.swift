@@ -35,9 +35,9 @@ import Testing
         private static func head(_ client: TestConnection) -> [UInt8]? {
             var head: [UInt8] = []
             while !head.suffix(4).elementsEqual([13, 10, 13, 10]) {
-                let octets = client.read()
-                if octets.isEmpty { return nil }
-                head += octets
+                let bytes = client.read()
+                if bytes.isEmpty { return nil }
+                head += bytes
             }
             return head
         }

@@ -94,7 +94,7 @@ extension CookieJar {
 
     func sent(to url: String, of principal: Principal = .instance) async throws -> String? {
         try await load()
-        guard case .octets(let field) = field(for: try .to(url), of: principal) else { return nil }
+        guard case .bytes(let field) = field(for: try .to(url), of: principal) else { return nil }
         return String(decoding: field, as: UTF8.self)
     }
 }

@@ -27,7 +27,7 @@ import Testing
     func wellFormedURLsAreRead(_ text: String, _ mediaType: String, _ body: String) throws {
         let url = try DataURL(text)
         #expect(url.mediaType == mediaType)
-        #expect(String(decoding: url.octets, as: UTF8.self) == body)
+        #expect(String(decoding: url.bytes, as: UTF8.self) == body)
     }
 
     @Test(arguments: [
@@ -39,7 +39,7 @@ import Testing
         ("data:;base64,%20%20", ""),
     ])
     func base64IsDecodedAfterItsEscapes(_ text: String, _ body: String) throws {
-        #expect(try DataURL(text).octets == Array(body.utf8))
+        #expect(try DataURL(text).bytes == Array(body.utf8))
     }
 
     @Test(arguments: [
@@ -65,13 +65,13 @@ import Testing
 
     @Test func theLongestURLIsReadAndALongerOneIsNot() throws {
         let longest = "data:," + String(repeating: "a", count: DataURL.maximumLength - 6)
-        #expect(try DataURL(longest).octets.count == DataURL.maximumLength - 6)
+        #expect(try DataURL(longest).bytes.count == DataURL.maximumLength - 6)
         #expect(throws: LoadError(.invalidRequest, "")) { try DataURL(longest + "a") }
     }
 
     @Test func theMostParametersAreReadAndOneMoreIsNot() throws {
         let most = "data:" + String(repeating: ";a=b", count: DataURL.maximumParameters)
-        #expect(try DataURL(most + ",x").octets == [120])
+        #expect(try DataURL(most + ",x").bytes == [120])
         #expect(throws: LoadError(.invalidRequest, "")) { try DataURL(most + ";a=b,x") }
     }
 
@@ -85,12 +85,12 @@ import Testing
         var random = SeededGenerator(seed: 2397)
         var read = 0
         for _ in 0..<10_000 {
-            let text = "data:" + (Bool.random(using: &random) ? random.octets() : random.parts())
+            let text = "data:" + (Bool.random(using: &random) ? random.bytes() : random.parts())
             do throws(LoadError) {
                 let url = try DataURL(text)
                 read += 1
                 #expect(url.mediaType.utf8.allSatisfy { $0 == 9 || (32..<127).contains($0) }, "\(text)")
-                #expect(url.octets.count <= text.utf8.count)
+                #expect(url.bytes.count <= text.utf8.count)
                 // What was read of a media type is read the same again.
                 let escaped = url.mediaType.utf8.map { ($0 < 16 ? "%0" : "%") + String($0, radix: 16) }
                 #expect(try DataURL("data:\(escaped.joined()),").mediaType == url.mediaType, "\(text)")
@@ -116,7 +116,7 @@ private struct SeededGenerator: RandomNumberGenerator {
         return z ^ (z >> 31)
     }
 
-    mutating func octets() -> String {
+    mutating func bytes() -> String {
         let count = Int.random(in: 0...64, using: &self)
         return String(decoding: (0..<count).map { _ in UInt8.random(in: 0...255, using: &self) }, as: UTF8.self)
     }

@@ -33,7 +33,7 @@ import Testing
         if hasDelegate {
             let task = session.dataTask(with: url)
             task.resume()
-            #expect(try await eventually { collector.seen.octets > 0 })
+            #expect(try await eventually { collector.seen.bytes > 0 })
             task.cancel()
             #expect((try await collector.end().error as? URLError)?.code == .cancelled)
         } else {
@@ -60,7 +60,7 @@ import Testing
         let collector = Collector()
         let session = tenant.native(delegate: collector)
         try session.dataTask(with: server.native()).resume()
-        #expect(try await eventually { collector.seen.octets > 0 })
+        #expect(try await eventually { collector.seen.bytes > 0 })
         tenant.gate.withdraw()
         let error = try await collector.end().error as? URLError
         #expect(error?.code == .userAuthenticationRequired && error?.loadError?.code == .withdrawn)
@@ -82,16 +82,16 @@ import Testing
         let collector = Collector(pause: .milliseconds(5))
         let task = try tenant.native(delegate: collector).dataTask(with: server.native())
         task.resume()
-        #expect(try await eventually { collector.seen.octets > 0 })
+        #expect(try await eventually { collector.seen.bytes > 0 })
         task.suspend()
         // What lay in the delegate's queue may still come.
         try await Task.sleep(for: .milliseconds(200))
-        let before = collector.seen.octets
+        let before = collector.seen.bytes
         try await Task.sleep(for: .milliseconds(300))
-        #expect(collector.seen.octets == before && before < count)
+        #expect(collector.seen.bytes == before && before < count)
         task.resume()
         let seen = try await collector.end()
-        #expect(seen.error == nil && collector.seen.octets == count)
+        #expect(seen.error == nil && collector.seen.bytes == count)
     }
 
     @Test func downloadTasksFailAndSaySo() async throws {

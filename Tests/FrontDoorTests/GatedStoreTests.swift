@@ -92,9 +92,9 @@ import Testing
             let large = gated.collection("large", of: [UInt8].self, order: .ordered)
             let length = try await gated.write(chunks(3), for: "a", in: large)
             #expect(length == 300_000)
-            var octets = 0
-            for try await chunk in try #require(try gated.chunks(of: "a", in: large)) { octets += chunk.count }
-            #expect(octets == 300_000)
+            var bytes = 0
+            for try await chunk in try #require(try gated.chunks(of: "a", in: large)) { bytes += chunk.count }
+            #expect(bytes == 300_000)
         }
     }
 

@@ -50,10 +50,10 @@ final class StubServer: LoadStage {
     }
 
     private static func credentials(_ field: String) -> (user: String, password: String)? {
-        guard field.hasPrefix("Basic "), let octets = Data(base64Encoded: String(field.dropFirst(6))) else {
+        guard field.hasPrefix("Basic "), let bytes = Data(base64Encoded: String(field.dropFirst(6))) else {
             return nil
         }
-        let parts = String(decoding: octets, as: UTF8.self).split(separator: ":", maxSplits: 1)
+        let parts = String(decoding: bytes, as: UTF8.self).split(separator: ":", maxSplits: 1)
         return parts.count == 2 ? (String(parts[0]), String(parts[1])) : nil
     }
 

@@ -103,7 +103,7 @@ import Testing
     /// Sends back what comes.
     private static func echo() throws -> TestServer {
         try TestServer { connection in
-            while case let octets = connection.read(), !octets.isEmpty { connection.write(octets) }
+            while case let bytes = connection.read(), !bytes.isEmpty { connection.write(bytes) }
         }
     }
 

@@ -10,8 +10,8 @@ import Testing
 
     /// A gateway that uses a resolver of the test's own, which knows one name.
     private func site(_ name: String, leadsTo address: IPAddress) async throws -> (Site, TestDatagramServer) {
-        let resolver = try TestDatagramServer { octets in
-            guard let query = try? DNSMessage(parsing: octets) else { return nil }
+        let resolver = try TestDatagramServer { bytes in
+            guard let query = try? DNSMessage(parsing: bytes) else { return nil }
             let isKnown = "\(query.question.name)" == name && query.question.type == .a
             let record = DNSMessage.Record(query.question.name, timeToLive: 1, .address(address))
             return try? DNSMessage(answering: query, answers: isKnown ? [record] : []).serialized()

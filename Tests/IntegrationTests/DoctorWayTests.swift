@@ -73,8 +73,8 @@ import Testing
     func aNameThatIsNotResolvedInsideIsNamed(
         _ code: DNSMessage.ResponseCode, _ warned: [String], _ advice: String?
     ) async throws {
-        let resolver = try TestDatagramServer { octets in
-            guard let query = try? DNSMessage(parsing: octets) else { return nil }
+        let resolver = try TestDatagramServer { bytes in
+            guard let query = try? DNSMessage(parsing: bytes) else { return nil }
             let address = DNSMessage.Record(query.question.name, timeToLive: 1, .address(.v4(0x7f00_0003)))
             let answers = code == .noError && query.question.type == .a ? [address] : []
             return try? DNSMessage(answering: query, code: code, answers: answers).serialized()

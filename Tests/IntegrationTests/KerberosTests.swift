@@ -118,9 +118,9 @@ struct KerberosTests {
         #expect(try after.json([Listed].self).isEmpty)
         try await theProgramFetches(site, inside, Array(options.dropLast()))
         for name in try FileManager.default.contentsOfDirectory(atPath: site.folder.file("app")) {
-            let octets = try Data(contentsOf: URL(filePath: site.folder.file("app/\(name)")))
-            #expect(octets.range(of: Data(Self.password.utf8)) == nil, "\(name)")
-            #expect(octets.range(of: Data("ann@CORP.EXAMPLE".utf8)) == nil, "\(name)")
+            let bytes = try Data(contentsOf: URL(filePath: site.folder.file("app/\(name)")))
+            #expect(bytes.range(of: Data(Self.password.utf8)) == nil, "\(name)")
+            #expect(bytes.range(of: Data("ann@CORP.EXAMPLE".utf8)) == nil, "\(name)")
         }
     }
 

@@ -26,8 +26,8 @@ import Testing
 
     /// Names that end in `circle` stand for themselves, `broken` is answered with a failure, nothing else exists.
     private static func resolver() throws -> TestDatagramServer {
-        try TestDatagramServer { octets in
-            guard let query = try? DNSMessage(parsing: octets) else { return nil }
+        try TestDatagramServer { bytes in
+            guard let query = try? DNSMessage(parsing: bytes) else { return nil }
             let name = query.question.name
             if "\(name)".hasPrefix("circle") {
                 let circle = DNSMessage.Record(name, timeToLive: 1, .canonicalName(name))

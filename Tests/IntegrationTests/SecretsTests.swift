@@ -54,7 +54,7 @@ import Testing
         let link = try await site.link()
         let key = try #require(link.firstMatch(of: /key=([^&\s]+)/)?.output.1)
         let log = Recorder()
-        let password = "PLANTED-PASSPHRASE-of-24-octets"
+        let password = "PLANTED-PASSPHRASE-of-24-bytes"
         let sallyport = try await Sallyport.open(
             store: site.folder.file("app"), protectedBy: .passphrase(password),
             application: .init(Site.app, version: Site.version), logger: log.logger)

@@ -31,9 +31,9 @@ struct AcceptorTests {
         return [UInt8](repeating: 0, count: 16) + [UInt8(data.count), 0, 0, 0] + data
     }
 
-    private static func text(_ octets: [UInt8]) -> String { octets.map { String(format: "%02x", $0) }.joined() }
+    private static func text(_ bytes: [UInt8]) -> String { bytes.map { String(format: "%02x", $0) }.joined() }
 
-    private static func octets(_ text: Substring) -> [UInt8] {
+    private static func bytes(_ text: Substring) -> [UInt8] {
         let digits = Array(text.utf8)
         return stride(from: 0, to: digits.count - 1, by: 2).compactMap { index in
             UInt8(String(decoding: digits[index..<index + 2], as: UTF8.self), radix: 16)
@@ -59,7 +59,7 @@ struct AcceptorTests {
         try #require(words.count > 1, "\(outcome)")
         guard words[0] == "accepted", words.count == 6 else { return Verdict(failure: outcome.output) }
         return Verdict(
-            user: String(words[1]), token: Self.octets(words[2]), code: Self.octets(words[3]),
+            user: String(words[1]), token: Self.bytes(words[2]), code: Self.bytes(words[3]),
             flags: Int(words[4], radix: 16) ?? 0, isDelegated: words[5] == "1")
     }
 

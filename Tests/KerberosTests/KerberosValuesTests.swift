@@ -31,12 +31,12 @@ import Testing
 
     @Test func anAnswerIsPutTogether() throws {
         for size in [1, 3, 4, 5, 300] {
-            let octets = KDCClient.framed([UInt8](repeating: 9, count: 200))
+            let bytes = KDCClient.framed([UInt8](repeating: 9, count: 200))
             var reader = AnswerReader(limit: 200)
             var whole: [UInt8]?
-            for start in stride(from: 0, to: octets.count, by: size) {
+            for start in stride(from: 0, to: bytes.count, by: size) {
                 #expect(whole == nil)
-                whole = try reader.receive(Array(octets[start..<min(start + size, octets.count)]))
+                whole = try reader.receive(Array(bytes[start..<min(start + size, bytes.count)]))
             }
             #expect(whole == [UInt8](repeating: 9, count: 200))
         }
@@ -56,18 +56,18 @@ import Testing
         let record = TicketRecord(
             owner,
             [
-                .init(service: nil, offset: -5, octets: [1, 2]),
-                .init(service: ServiceName(service: "HTTP", host: "a"), offset: 7, octets: []),
+                .init(service: nil, offset: -5, bytes: [1, 2]),
+                .init(service: ServiceName(service: "HTTP", host: "a"), offset: 7, bytes: []),
             ])
-        let read = try #require(TicketRecord(record.octets))
-        #expect(read.owner == owner && read.octets == record.octets)
+        let read = try #require(TicketRecord(record.bytes))
+        #expect(read.owner == owner && read.bytes == record.bytes)
         #expect(read.entries.map(\.offset) == [-5, 7] && read.entries[1].service?.host == "a")
-        for count in 0..<record.octets.count {
+        for count in 0..<record.bytes.count {
             // Where an entry ends, the record is a shorter one.
-            guard let shorter = TicketRecord(Array(record.octets.prefix(count))) else { continue }
-            #expect(shorter.octets.count == count && shorter.entries.count < 2)
+            guard let shorter = TicketRecord(Array(record.bytes.prefix(count))) else { continue }
+            #expect(shorter.bytes.count == count && shorter.entries.count < 2)
         }
-        #expect(TicketRecord([2] + record.octets.dropFirst()) == nil)
+        #expect(TicketRecord([2] + record.bytes.dropFirst()) == nil)
     }
 
     // MARK: Where KDCs are

@@ -158,8 +158,8 @@ struct NegotiateTests {
         store.close()
         // Encrypted: neither the user nor the realm is to be seen.
         for name in try FileManager.default.contentsOfDirectory(atPath: folder.file("store")) {
-            let octets = try Data(contentsOf: URL(filePath: folder.file("store/\(name)")))
-            #expect(octets.range(of: Data("EXAMPLE.TEST".utf8)) == nil)
+            let bytes = try Data(contentsOf: URL(filePath: folder.file("store/\(name)")))
+            #expect(bytes.range(of: Data("EXAMPLE.TEST".utf8)) == nil)
         }
     }
 

@@ -4,7 +4,7 @@ import Testing
 @testable import SallyportKerberos
 
 @Suite("SPNEGO") struct SPNEGOTests {
-    private static func octets(_ hexadecimal: String) -> [UInt8] {
+    private static func bytes(_ hexadecimal: String) -> [UInt8] {
         let digits = hexadecimal.filter { !$0.isWhitespace }
         return stride(from: 0, to: digits.count, by: 2).compactMap { index in
             UInt8(digits.dropFirst(index).prefix(2), radix: 16)
@@ -13,7 +13,7 @@ import Testing
 
     @Test("An offer is what others write") func offer() throws {
         // Written by hand after RFC 4178 §4.2 and RFC 2743 §3.1.
-        let known = Self.octets(
+        let known = Self.bytes(
             """
             60 20 06 06 2b0601050502 a0 16 30 14 a0 0d 30 0b 06 09 2a864886f712010202 a2 03 04 01 ff
             """)
@@ -25,26 +25,26 @@ import Testing
         let offer = SPNEGOOffer([.kerberos, .kerberosOfWindows], token: nil)
         #expect(
             offer.list
-                == Self.octets("30 16 06 09 2a864886f712010202 06 09 2a864882f712010202"))
+                == Self.bytes("30 16 06 09 2a864886f712010202 06 09 2a864882f712010202"))
     }
 
     @Test("An answer as Apache and Windows write them") func answer() throws {
-        let known = Self.octets("a1 14 30 12 a0 03 0a 01 00 a1 0b 06 09 2a864886f712010202")
+        let known = Self.bytes("a1 14 30 12 a0 03 0a 01 00 a1 0b 06 09 2a864886f712010202")
         let answer = SPNEGOToken.answer(SPNEGOAnswer(.completed, mechanism: .kerberos))
         #expect(try SPNEGOToken(parsing: known) == answer)
         #expect(answer.serialized == known)
-        let windows = Self.octets("a1 18 30 16 a0 03 0a 01 01 a1 0b 06 09 2a864882f712010202 a2 02 04 00")
+        let windows = Self.bytes("a1 18 30 16 a0 03 0a 01 01 a1 0b 06 09 2a864882f712010202 a2 02 04 00")
         let parsed = try SPNEGOToken(parsing: windows)
         #expect(parsed == .answer(SPNEGOAnswer(.incomplete, mechanism: .kerberosOfWindows, token: [])))
     }
 
     @Test("Every part survives") func roundTrip() throws {
         for count in [0, 1, 127, 128, 255, 256, 40_000] {
-            let octets = [UInt8](repeating: 7, count: count)
+            let bytes = [UInt8](repeating: 7, count: count)
             let answer = SPNEGOToken.answer(
-                SPNEGOAnswer(.wantsListCode, mechanism: .negotiation, token: octets, listCode: [1]))
+                SPNEGOAnswer(.wantsListCode, mechanism: .negotiation, token: bytes, listCode: [1]))
             #expect(try SPNEGOToken(parsing: answer.serialized) == answer)
-            let token = KerberosToken(.reply, octets + [1])
+            let token = KerberosToken(.reply, bytes + [1])
             #expect(try KerberosToken(parsing: token.serialized) == token)
         }
     }
@@ -80,7 +80,7 @@ import Testing
             "60 12 06 06 2b0601050502 a0 08 30 06 a0 02 30 00 a2 00", "a1 06 30 04 a1 02 06 00",
         ])
     func refused(_ hexadecimal: String) {
-        #expect(throws: WireError(.malformed, "")) { try SPNEGOToken(parsing: Self.octets(hexadecimal)) }
+        #expect(throws: WireError(.malformed, "")) { try SPNEGOToken(parsing: Self.bytes(hexadecimal)) }
     }
 
     @Test("Another mechanism's token is none of Kerberos") func otherMechanism() {

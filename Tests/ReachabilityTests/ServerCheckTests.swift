@@ -22,14 +22,14 @@ import Testing
     }
 
     @Test func aServerThatAnswersIsReachedAndSentNothing() async throws {
-        let octets = Lock<Int?>(nil)
+        let bytes = Lock<Int?>(nil)
         let server = try TestServer { connection in
             let count = connection.read().count
-            octets.withLock { $0 = count }
+            bytes.withLock { $0 = count }
         }
         let attempt = await check(try server.endpoint)
         #expect(attempt?.code == .noError && attempt?.failure == nil && attempt?.relay == nil)
-        #expect(try await eventually { octets.withLock { $0 } == 0 })
+        #expect(try await eventually { bytes.withLock { $0 } == 0 })
         server.stop()
         let gone = await check(try server.endpoint)
         #expect(gone?.code == .notReachable && gone?.failure?.code == .cannotConnect)

@@ -45,12 +45,12 @@ import Testing
         let store = try await fixture.open()
         let texts: StoreCollection<String, String> = store.collection("t", of: String.self)
         try await store.write { try $0.set("old", for: "a", in: texts) }
-        let place = texts.cipher.place(of: "a".storeOctets)
+        let place = texts.cipher.place(of: "a".storeBytes)
         try await store.write { try $0.set("new", for: "a", in: texts) }
         try await store.write { try $0.set("other", for: "b", in: texts) }
         try store.read { try $0.verify(texts) }
 
-        let older = try texts.cipher.seal(key: "a".storeOctets, value: Array("\"old\"".utf8), at: place)
+        let older = try texts.cipher.seal(key: "a".storeBytes, value: Array("\"old\"".utf8), at: place)
         for record in [older, nil] {
             // What someone with a hand on the file, and with an old copy of the record, could do.
             try await store.write { $0.overwrite(place, with: record) }
@@ -68,8 +68,8 @@ import Testing
             try transaction.set("B", for: "b", in: texts)
         }
         let foreign = try texts.cipher.seal(
-            key: "b".storeOctets, value: Array("\"B\"".utf8), at: texts.cipher.place(of: "b".storeOctets))
-        try await store.write { $0.overwrite(texts.cipher.place(of: "a".storeOctets), with: foreign) }
+            key: "b".storeBytes, value: Array("\"B\"".utf8), at: texts.cipher.place(of: "b".storeBytes))
+        try await store.write { $0.overwrite(texts.cipher.place(of: "a".storeBytes), with: foreign) }
         let error = #expect(throws: StoreError.self) { try store.read { try $0.value(for: "a", in: texts) } }
         #expect(error?.code == .damaged)
         #expect(error?.message.contains("letters") == true)

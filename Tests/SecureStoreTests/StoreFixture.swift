@@ -30,7 +30,7 @@ final class StoreFixture: Sendable {
     }
 
     /// Every byte of every file in the store's directory.
-    func rawOctets() throws -> [UInt8] {
+    func rawBytes() throws -> [UInt8] {
         try FileManager.default.contentsOfDirectory(atPath: directory).flatMap { name in
             try Data(contentsOf: URL(fileURLWithPath: "\(directory)/\(name)"))
         }
@@ -38,7 +38,7 @@ final class StoreFixture: Sendable {
 
     func contains(_ text: String) throws -> Bool {
         let needle = Array(text.utf8)
-        return try rawOctets().firstRange(of: needle) != nil
+        return try rawBytes().firstRange(of: needle) != nil
     }
 }
 

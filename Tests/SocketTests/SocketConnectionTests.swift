@@ -31,7 +31,7 @@ struct SocketConnectionTests {
         connection.closeWrite()
         connection.closeWrite()
         #expect(try await connection.readAll() == bytes)
-        #expect(connection.sentOctets == bytes.count && connection.receivedOctets == bytes.count)
+        #expect(connection.sentBytes == bytes.count && connection.receivedBytes == bytes.count)
         #expect(relay?.acceptedConnections ?? 1 == 1 && server.acceptedConnections == 1)
         await #expect(throws: LoadError(.invalidRequest, "")) { try await connection.write([1]) }
     }
@@ -75,7 +75,7 @@ struct SocketConnectionTests {
         }
         connection.closeWrite()
         #expect(try await connection.readAll().isEmpty)
-        #expect(arrived.withLock { $0 } == bytes && connection.sentOctets == bytes.count)
+        #expect(arrived.withLock { $0 } == bytes && connection.sentBytes == bytes.count)
         _ = relay
     }
 
@@ -208,7 +208,7 @@ struct SocketConnectionTests {
             try await Task.sleep(for: .milliseconds(200))
         }
         #expect(last < 32 << 20, "\(last)")
-        #expect(connection.receivedOctets <= 512 << 10)
+        #expect(connection.receivedBytes <= 512 << 10)
         connection.reset()
     }
 

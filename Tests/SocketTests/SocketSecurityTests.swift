@@ -272,7 +272,7 @@ struct SocketSecurityTests {
         }
         let relay = isRelayed ? try world.relayed() : nil
         let connection = try await app.open(server, isSecure: true)
-        #expect(try await eventually { connection.receivedOctets == 6 })
+        #expect(try await eventually { connection.receivedBytes == 6 })
         world.gate.withdraw(code)
         #expect(try await eventually { server.openConnections == 0 })
         for _ in 0..<2 {

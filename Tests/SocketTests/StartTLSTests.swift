@@ -121,7 +121,7 @@ struct StartTLSTests {
         let stream = try await consented(server)
         stream.channel.send(before)
         async let securing: Void = stream.startTLS()
-        #expect(try await eventually { stream.channel.sentOctets > before.count })
+        #expect(try await eventually { stream.channel.sentBytes > before.count })
         try await stream.write("secret")
         try await securing
         #expect(try await stream.read() == Array("secret".utf8))
@@ -163,7 +163,7 @@ struct StartTLSTests {
             adding: "250 injected\r\n", serve: { $0.write("good") }, failed: { hasFailed.withLock { $0 = true } })
         let relay = isRelayed ? try world.relayed() : nil
         let stream = try await consented(server)
-        #expect(try await eventually { stream.receivedOctets > "220 ready\r\n220 go ahead\r\n".utf8.count })
+        #expect(try await eventually { stream.receivedBytes > "220 ready\r\n220 go ahead\r\n".utf8.count })
         let error = await #expect(throws: LoadError.self) { try await stream.startTLS() }
         #expect(error?.code == .protocolViolation && error?.underlying as? UnreadBytes == UnreadBytes(count: 14))
         #expect(!stream.isSecure)

@@ -43,7 +43,7 @@ struct StreamRecordTests {
         _ = try await stream.readAll()
 
         let record = try await onlyRecord()
-        #expect(record.outcome == "complete" && record.error == nil && record.bodyOctets == 100_000)
+        #expect(record.outcome == "complete" && record.error == nil && record.bodyBytes == 100_000)
         let url = "\(isSecure ? "tls" : "tcp")://\(try server.endpoint)"
         #expect(record.method == "CONNECT" && record.url == url)
         #expect(record.decisions.map { $0.kind } == [.route])

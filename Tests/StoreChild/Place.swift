@@ -17,6 +17,6 @@ struct Place: Sendable {
 
 /// One line in one system call, so that it is out when the next thing happens.
 func say(_ line: String) {
-    let octets = Array((line + "\n").utf8)
-    _ = octets.withUnsafeBytes { write(1, $0.baseAddress, $0.count) }
+    let bytes = Array((line + "\n").utf8)
+    _ = bytes.withUnsafeBytes { write(1, $0.baseAddress, $0.count) }
 }

@@ -27,10 +27,10 @@ func readDamaged(at place: Place) async throws {
 }
 
 private func flip(bit: Int, at offset: Int, of file: Int32) {
-    var octet: UInt8 = 0
-    guard pread(file, &octet, 1, off_t(offset)) == 1 else { return }
-    octet ^= 1 << UInt8(bit)
-    pwrite(file, &octet, 1, off_t(offset))
+    var byte: UInt8 = 0
+    guard pread(file, &byte, 1, off_t(offset)) == 1 else { return }
+    byte ^= 1 << UInt8(bit)
+    pwrite(file, &byte, 1, off_t(offset))
 }
 
 private func outcome(of workload: Workload, at place: Place, expected: [Int64: [UInt8]]) async -> String {

@@ -47,7 +47,7 @@ func look(at place: Place) async throws {
     say("read \(count)")
 }
 
-/// `limit DIRECTORY KEYFILE OCTETS`: may make no file longer than that; writes until it cannot, prints `done NUMBER`
+/// `limit DIRECTORY KEYFILE BYTES`: may make no file longer than that; writes until it cannot, prints `done NUMBER`
 /// for each transaction that is durable and `failed CODE`, then reads all and prints `content NUMBER`.
 func writeUntilFull(at place: Place) async throws {
     signal(SIGXFSZ, SIG_IGN)

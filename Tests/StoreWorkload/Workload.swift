@@ -39,16 +39,16 @@ package struct Workload: Sendable {
     }
 
     package static func value(key: Int64, seed: UInt64, length: Int) -> [UInt8] {
-        var octets: [UInt8] = []
-        octets.reserveCapacity(length + 8)
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(length + 8)
         var random = SeededGenerator(seed: seed &+ UInt64(bitPattern: key))
-        while octets.count < min(length, 512) {
+        while bytes.count < min(length, 512) {
             let word = random.next()
-            octets += (0..<8).map { UInt8(truncatingIfNeeded: word >> UInt64($0 * 8)) }
+            bytes += (0..<8).map { UInt8(truncatingIfNeeded: word >> UInt64($0 * 8)) }
         }
         // Long ones repeat their beginning, which is quick to make.
-        while octets.count < length { octets += octets }
-        return Array(octets.prefix(length))
+        while bytes.count < length { bytes += bytes }
+        return Array(bytes.prefix(length))
     }
 
     /// Performs a transaction, and returns once it is durable.
@@ -70,8 +70,8 @@ package struct Workload: Sendable {
     /// How many transactions the store holds.
     package func transactions(in store: SecureStore) throws -> Int {
         let records = records(in: store)
-        let octets = try store.read { try $0.value(for: Self.counter, in: records) }
-        return octets.flatMap { Int(String(decoding: $0, as: UTF8.self)) } ?? 0
+        let bytes = try store.read { try $0.value(for: Self.counter, in: records) }
+        return bytes.flatMap { Int(String(decoding: $0, as: UTF8.self)) } ?? 0
     }
 
     /// What the store holds.

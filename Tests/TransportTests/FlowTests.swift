@@ -67,25 +67,25 @@ struct FlowTests {
     func bodiesOfAllKindsArriveWhole(_ count: Int) async throws {
         let server = try TestServer { connection in
             while let head = connection.readHead()?.lowercased() {
-                var octets = 0
+                var bytes = 0
                 if head.contains("transfer-encoding: chunked") {
                     var tail: [UInt8] = []
                     while !tail.suffix(5).elementsEqual("0\r\n\r\n".utf8) {
                         let chunk = connection.read()
-                        octets += chunk.count { $0 == UInt8(ascii: "b") }
+                        bytes += chunk.count { $0 == UInt8(ascii: "b") }
                         tail = tail.suffix(5) + chunk
                         if chunk.isEmpty { return }
                     }
                 } else {
-                    while octets < count, case let chunk = connection.read(), !chunk.isEmpty { octets += chunk.count }
+                    while bytes < count, case let chunk = connection.read(), !chunk.isEmpty { bytes += chunk.count }
                 }
-                connection.write("HTTP/1.1 200 OK\r\nContent-Length: \(String(octets).utf8.count)\r\n\r\n\(octets)")
+                connection.write("HTTP/1.1 200 OK\r\nContent-Length: \(String(bytes).utf8.count)\r\n\r\n\(bytes)")
             }
         }
-        let octets = [UInt8](repeating: UInt8(ascii: "b"), count: count)
+        let bytes = [UInt8](repeating: UInt8(ascii: "b"), count: count)
         let bodies: [RequestBody] = [
-            .bytes(octets), .once { try await $0.write(octets) },
-            .restartable(length: Int64(count)) { try await $0.write(octets) }, .bytes(octets),
+            .bytes(bytes), .once { try await $0.write(bytes) },
+            .restartable(length: Int64(count)) { try await $0.write(bytes) }, .bytes(bytes),
         ]
         for body in bodies {
             let response = try await transport.exchange(.init(.post, server.url(), body: body), via: path)
@@ -191,9 +191,9 @@ struct FlowTests {
     }
 
     @Test(arguments: [(65_000, true), (66_000, false)])
-    func theHeaderBlockIsLimited(_ octets: Int, _ isTaken: Bool) async throws {
+    func theHeaderBlockIsLimited(_ bytes: Int, _ isTaken: Bool) async throws {
         let server = try TestServer {
-            $0.answerAll("HTTP/1.1 200 OK\r\nX: \(String(repeating: "a", count: octets))\r\nContent-Length: 0\r\n\r\n")
+            $0.answerAll("HTTP/1.1 200 OK\r\nX: \(String(repeating: "a", count: bytes))\r\nContent-Length: 0\r\n\r\n")
         }
         let request = try ExchangeRequest(.get, server.url())
         do {

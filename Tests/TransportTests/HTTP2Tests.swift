@@ -121,8 +121,8 @@ struct HTTP2Tests {
         let path = web.path()
         for _ in 0..<3 {
             let body = try await transport.exchange(web.request("/large"), via: path).body
-            let octets = try await body.collect(upTo: .megabytes(8))
-            #expect(octets == web.content)
+            let bytes = try await body.collect(upTo: .megabytes(8))
+            #expect(bytes == web.content)
         }
         let log = try await web.log(of: 3)
         #expect(log.allSatisfy { $0[0] == "HTTP/2.0" } && Set(log.map { $0[1] }).count == 1)

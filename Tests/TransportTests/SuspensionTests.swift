@@ -38,7 +38,7 @@ struct SuspensionTests {
         func began(until deadline: ContinuousClock.Instant) {}
         func proceed() async throws(LoadError) {}
         func waits(_ isWaiting: Bool) {}
-        func sent(_ octets: Int64, of total: Int64?) {}
+        func sent(_ bytes: Int64, of total: Int64?) {}
     }
 
     private let transport = Transport()

@@ -54,7 +54,7 @@ struct TunnelWireTests {
     @Test func aWriterSendsByItselfOnceTheLoopHasNothingLeft() {
         #expect(wire.sendAtOnce([1, 2]) == nil)
         look()
-        #expect(wire.sendAtOnce([1, 2]) == 2 && wire.sentOctets == 2)
+        #expect(wire.sendAtOnce([1, 2]) == 2 && wire.sentBytes == 2)
         wire.beginSending()
         #expect(wire.sendAtOnce([3]) == nil)
         wire.stopSending()

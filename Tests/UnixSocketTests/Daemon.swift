@@ -60,9 +60,9 @@ final class Daemon: Sendable {
                 head.split(separator: "\r\n").first { $0.lowercased().hasPrefix("content-length:") }
                 .flatMap { Int($0.drop { $0 != " " }.dropFirst()) } ?? 0
             while body.count < length {
-                let octets = connection.read()
-                if octets.isEmpty { return }
-                body += octets
+                let bytes = connection.read()
+                if bytes.isEmpty { return }
+                body += bytes
             }
         }
         connection.write("HTTP/1.1 200 OK\r\nContent-Length: \(body.count)\r\nConnection: close\r\n\r\n")

@@ -107,14 +107,14 @@ import Testing
 @Suite("Small formats") struct SmallFormatTests {
     @Test("Certificates survive the bag and the EST body") func bags() throws {
         let bag = CertificateBag([[0x30, 3, 2, 1, 5], [0x30, 0]])
-        let octets = try ESTBody.decode(Array(ESTBody.encode(bag.serialized()).utf8))
-        #expect(try CertificateBag(parsing: octets) == bag)
+        let bytes = try ESTBody.decode(Array(ESTBody.encode(bag.serialized()).utf8))
+        #expect(try CertificateBag(parsing: bytes) == bag)
     }
 
     @Test("A bag of more certificates than allowed is refused") func bagLimit() throws {
-        let octets = try CertificateBag(Array(repeating: [0x30, 0], count: CertificateBag.maximumCount + 1))
+        let bytes = try CertificateBag(Array(repeating: [0x30, 0], count: CertificateBag.maximumCount + 1))
             .serialized()
-        #expect(throws: WireError.self) { try CertificateBag(parsing: octets) }
+        #expect(throws: WireError.self) { try CertificateBag(parsing: bytes) }
     }
 
     @Test("Basic credentials survive, a colon in the password included") func basic() throws {
@@ -146,8 +146,8 @@ import Testing
 
     @Test("A line of an event stream has a limit") func eventLimit() {
         var parser = ServerSentEventParser()
-        let octets = [UInt8](repeating: 97, count: ServerSentEventParser.maximumLength)
-        #expect(throws: Never.self) { try parser.receive(octets) }
+        let bytes = [UInt8](repeating: 97, count: ServerSentEventParser.maximumLength)
+        #expect(throws: Never.self) { try parser.receive(bytes) }
         #expect(throws: WireError(.tooLarge, "")) { try parser.receive([97]) }
     }
 

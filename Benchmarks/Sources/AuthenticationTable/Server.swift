@@ -62,11 +62,11 @@ final class Server: Sendable {
             let isSaid = strstr(text, "\r\nAuthorization:") != nil
             let isFirst = isSaid && strstr(text, "NTLM TlRMTVNTUAAB") != nil
             isKnown = isKnown || isSaid && !isFirst && strstr(text, "NTLM TlRM") != nil
-            let octets =
+            let bytes =
                 isFirst
                 ? asking(Self.challenge)
                 : isSaid || isKnown ? accepted : answer(String(decoding: buffer[..<count], as: UTF8.self)) ?? accepted
-            _ = send(descriptor, octets, octets.count, Int32(MSG_NOSIGNAL))
+            _ = send(descriptor, bytes, bytes.count, Int32(MSG_NOSIGNAL))
             let now = Self.threadTime()
             time.add(now - last, ordering: .relaxed)
             last = now

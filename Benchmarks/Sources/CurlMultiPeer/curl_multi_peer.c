@@ -20,7 +20,7 @@ struct curl_multi_peer {
     int concurrency;
     int epoll;
     long timeout;
-    long long octets;
+    long long bytes;
 };
 
 // As a program does that wants the body: it lies in a buffer of the program's own afterwards.
@@ -28,7 +28,7 @@ static size_t on_body(char *data, size_t size, size_t count, void *context) {
     static char room[CURL_MAX_READ_SIZE];
     size_t length = size * count;
     memcpy(room, data, length < sizeof room ? length : sizeof room);
-    ((transfer *)context)->peer->octets += (long long)length;
+    ((transfer *)context)->peer->bytes += (long long)length;
     return length;
 }
 
@@ -40,7 +40,7 @@ static size_t on_send(char *room, size_t size, size_t count, void *context) {
     if (length > sizeof data) length = sizeof data;
     memcpy(room, data, length);
     transfer->sent += (long)length;
-    transfer->peer->octets += (long long)length;
+    transfer->peer->bytes += (long long)length;
     return length;
 }
 
@@ -157,7 +157,7 @@ long long curl_multi_peer_run(curl_multi_peer *peer, long total) {
     long to_start = total;
     long running = total;
     int still = 0;
-    peer->octets = 0;
+    peer->bytes = 0;
     for (int index = 0; index < peer->concurrency && to_start > 0; index++, to_start--) {
         start(&peer->transfers[index]);
     }
@@ -178,7 +178,7 @@ long long curl_multi_peer_run(curl_multi_peer *peer, long total) {
         if (ended < 0) return -1;
         running -= ended;
     }
-    return peer->octets;
+    return peer->bytes;
 }
 
 void curl_multi_peer_free(curl_multi_peer *peer) {

@@ -60,7 +60,7 @@ struct NegotiateTable {
     private static func printPrincipals(
         _ name: String, _ session: SecureSession, _ origin: String, _ credential: Credential
     ) async throws {
-        let (begun, start, memory) = (ContinuousClock.now, cpu(), residentOctets())
+        let (begun, start, memory) = (ContinuousClock.now, cpu(), residentBytes())
         try await withThrowingTaskGroup { group in
             for number in 1...200 {
                 group.addTask {
@@ -72,14 +72,14 @@ struct NegotiateTable {
             }
             try await group.waitForAll()
         }
-        let (time, grown) = (ContinuousClock.now - begun, residentOctets() - memory)
+        let (time, grown) = (ContinuousClock.now - begun, residentBytes() - memory)
         print(
             "200 principals at once by \(name): \(text((cpu() - start) / 200)) of CPU and \(grown / 200 / 1024) KiB each,",
             "\(time) for all")
     }
 
     /// `VmRSS` of proc(5).
-    private static func residentOctets() -> Int {
+    private static func residentBytes() -> Int {
         let text = (try? String(contentsOfFile: "/proc/self/status", encoding: .utf8)) ?? ""
         let line = text.split(separator: "\n").first { $0.hasPrefix("VmRSS:") } ?? ""
         return (Int(line.split(separator: " ").dropFirst().first ?? "") ?? 0) * 1024

@@ -22,9 +22,9 @@ struct AsyncHTTPClientClient: PeerClient {
         try await inParallel(total, concurrency) { [client] in
             let response = try await client.execute(HTTPClientRequest(url: url), timeout: .minutes(2))
             guard response.status == .ok else { throw PeerFailure("status \(response.status.code)") }
-            var octets = 0
-            for try await chunk in response.body { octets += chunk.readableBytes }
-            return octets
+            var bytes = 0
+            for try await chunk in response.body { bytes += chunk.readableBytes }
+            return bytes
         }
     }
 

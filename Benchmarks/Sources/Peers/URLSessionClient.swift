@@ -33,7 +33,7 @@ struct URLSessionClient: PeerClient {
 private final class ByteCounter: NSObject, URLSessionDataDelegate, @unchecked Sendable {
     // SAFETY: `loads` is touched between lock and unlock only.
     private let lock = NSLock()
-    private var loads: [Int: (octets: Int, continuation: CheckedContinuation<Int, any Error>)] = [:]
+    private var loads: [Int: (bytes: Int, continuation: CheckedContinuation<Int, any Error>)] = [:]
 
     func load(_ url: URL, in session: URLSession) async throws -> Int {
         try await withCheckedThrowingContinuation { continuation in
@@ -44,7 +44,7 @@ private final class ByteCounter: NSObject, URLSessionDataDelegate, @unchecked Se
     }
 
     func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) {
-        lock.withLock { loads[dataTask.taskIdentifier]?.octets += data.count }
+        lock.withLock { loads[dataTask.taskIdentifier]?.bytes += data.count }
     }
 
     func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
@@ -52,7 +52,7 @@ private final class ByteCounter: NSObject, URLSessionDataDelegate, @unchecked Se
         if let error {
             load.continuation.resume(throwing: error)
         } else {
-            load.continuation.resume(returning: load.octets)
+            load.continuation.resume(returning: load.bytes)
         }
     }
 }

@@ -74,19 +74,19 @@ int socket_peer_echo(int port, const char *authority, int size, int messages, in
     return failures;
 }
 
-int socket_peer_bulk(int port, const char *authority, uint64_t octets, int is_upload) {
+int socket_peer_bulk(int port, const char *authority, uint64_t bytes, int is_upload) {
     SSL_CTX *context = make_context(authority);
     SSL *tls = context == NULL ? NULL : connect_to(port, context);
     if (tls == NULL) return 1;
     static char room[65536];
     char order[9] = {is_upload ? 'u' : 'd'};
-    for (int index = 0; index < 8; index++) order[1 + index] = (char)(octets >> (56 - 8 * index));
+    for (int index = 0; index < 8; index++) order[1 + index] = (char)(bytes >> (56 - 8 * index));
     if (SSL_write(tls, order, sizeof order) != sizeof order) return 1;
-    while (octets > 0) {
-        int some = octets < sizeof room ? (int)octets : (int)sizeof room;
+    while (bytes > 0) {
+        int some = bytes < sizeof room ? (int)bytes : (int)sizeof room;
         int count = is_upload ? SSL_write(tls, room, some) : SSL_read(tls, room, some);
         if (count <= 0) return 1;
-        octets -= (uint64_t)count;
+        bytes -= (uint64_t)count;
     }
     int is_good = !is_upload || SSL_read(tls, room, 1) == 1;
     end(tls);

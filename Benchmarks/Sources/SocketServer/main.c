@@ -2,7 +2,7 @@
 //
 //     SocketServer CERTIFICATE KEY
 //
-// Prints the two ports. A TLS connection begins with what it wants: `e` echoes what comes; `d` and 8 octets of a number
+// Prints the two ports. A TLS connection begins with what it wants: `e` echoes what comes; `d` and 8 bytes of a number
 // (big endian) sends so many; `u` and the same reads so many and answers with one.
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -32,9 +32,9 @@ static int listen_somewhere(int *port) {
     return listener;
 }
 
-static int read_whole(SSL *tls, unsigned char *octets, int count) {
+static int read_whole(SSL *tls, unsigned char *bytes, int count) {
     for (int done = 0; done < count;) {
-        int some = SSL_read(tls, octets + done, count - done);
+        int some = SSL_read(tls, bytes + done, count - done);
         if (some <= 0) return 0;
         done += some;
     }
@@ -104,8 +104,8 @@ static void echo_plain(int listener) {
                 continue;
             }
             char room[4096];
-            ssize_t octets = read(descriptor, room, sizeof room);
-            if (octets <= 0 || write(descriptor, room, (size_t)octets) != octets) close(descriptor);
+            ssize_t bytes = read(descriptor, room, sizeof room);
+            if (bytes <= 0 || write(descriptor, room, (size_t)bytes) != bytes) close(descriptor);
         }
     }
 }

@@ -152,7 +152,7 @@ struct StoreTable {
 
     /// Verification, a backup, and the walk of pages after an unclean close. Closes the store.
     private func care(for ours: SallyportPeer) async throws {
-        let octets = try ours.store.statistics().fileSize
+        let bytes = try ours.store.statistics().fileSize
         let start = Clock.wall
         guard try await ours.store.verify().isSound else { fatalError("The store is damaged.") }
         let verified = Clock.wall
@@ -164,7 +164,7 @@ struct StoreTable {
         let again = try await SallyportPeer(at: "\(directory)/sallyport")
         let opened = Clock.wall
         again.store.close()
-        print("looking after \(octets >> 20) MiB, seconds")
+        print("looking after \(bytes >> 20) MiB, seconds")
         print(
             "  verify \(number(verified - start)), backup \(number(copied - verified)), "
                 + "open after an unclean close \(number(opened - closed))")
@@ -216,7 +216,7 @@ struct StoreTable {
         if !isReached { missed.append("\(row) \(number(value)), limit \(limit)") }
     }
 
-    private func rate(_ octets: Int, _ seconds: Double) -> String { number(Double(octets) / 1e6 / seconds) }
+    private func rate(_ bytes: Int, _ seconds: Double) -> String { number(Double(bytes) / 1e6 / seconds) }
     private func median(_ samples: [Double]) -> Double { samples.sorted()[samples.count / 2] }
     private func number(_ value: Double) -> String { String(format: value < 100 ? "%.2f" : "%.0f", value) }
 }

@@ -24,9 +24,9 @@ public struct CurlClient: PeerClient {
     }
 
     public func run(url: String, total: Int, concurrency: Int) async throws -> Int {
-        let octets = curl_multi_peer_run(peer, total)
-        guard octets >= 0 else { throw PeerFailure("libcurl: a transfer failed") }
-        return Int(octets)
+        let bytes = curl_multi_peer_run(peer, total)
+        guard bytes >= 0 else { throw PeerFailure("libcurl: a transfer failed") }
+        return Int(bytes)
     }
 
     public func shutdown() async throws { curl_multi_peer_free(peer) }

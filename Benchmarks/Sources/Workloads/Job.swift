@@ -58,13 +58,13 @@ public struct Cost: Codable, Sendable {
     public var cpuNanoseconds: Double
     public var wallNanoseconds: Double
     public var operations: Int
-    public var octets: Int
+    public var bytes: Int
     /// How far resident memory rose over what it was after the warm-up.
     public var memoryGrowth: Int
 
     public var cpuPerOperation: Double { cpuNanoseconds / Double(operations) }
     /// In bytes a second.
-    public var throughput: Double { Double(octets) / (wallNanoseconds / 1e9) }
+    public var throughput: Double { Double(bytes) / (wallNanoseconds / 1e9) }
 }
 
 /// A worker of one peer: set up once, then asked to run.

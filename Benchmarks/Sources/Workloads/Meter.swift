@@ -17,8 +17,8 @@ enum Meter {
         try? "5".write(toFile: "/proc/self/clear_refs", atomically: false, encoding: .ascii)
     }
 
-    static func residentOctets() -> Int { status("VmRSS:") }
-    static func peakOctets() -> Int { status("VmHWM:") }
+    static func residentBytes() -> Int { status("VmRSS:") }
+    static func peakBytes() -> Int { status("VmHWM:") }
 
     private static func status(_ name: String) -> Int {
         guard let text = try? String(contentsOfFile: "/proc/self/status", encoding: .ascii),
@@ -34,12 +34,12 @@ extension Job {
     package func measure(_ client: any PeerClient) async throws -> Cost {
         _ = try await client.run(url: url, total: max(concurrency * 2, min(200, total)), concurrency: concurrency)
         Meter.resetPeakMemory()
-        let resident = Meter.residentOctets()
+        let resident = Meter.residentBytes()
         let (cpu, wall) = (Meter.cpuNanoseconds(), Meter.wallNanoseconds())
-        let octets = try await client.run(url: url, total: total, concurrency: concurrency)
+        let bytes = try await client.run(url: url, total: total, concurrency: concurrency)
         let measurement = Cost(
             cpuNanoseconds: Meter.cpuNanoseconds() - cpu, wallNanoseconds: Meter.wallNanoseconds() - wall,
-            operations: total, octets: octets, memoryGrowth: max(0, Meter.peakOctets() - resident))
+            operations: total, bytes: bytes, memoryGrowth: max(0, Meter.peakBytes() - resident))
         try await client.shutdown()
         return measurement
     }
@@ -54,9 +54,9 @@ package func inParallel(
         for index in 0..<concurrency {
             let share = total / concurrency + (index < total % concurrency ? 1 : 0)
             group.addTask(executorPreference: executor) {
-                var octets = 0
-                for _ in 0..<share { octets += try await fetch() }
-                return octets
+                var bytes = 0
+                for _ in 0..<share { bytes += try await fetch() }
+                return bytes
             }
         }
         return try await group.reduce(0, +)

@@ -35,7 +35,7 @@ public struct ChallengeKey: Sendable {
     func make(until end: Int64) -> String {
         var generator = SystemRandomNumberGenerator()
         let random = (0..<16).map { _ in UInt8.random(in: .min ... .max, using: &generator) }
-        return challenge(UInt64(bitPattern: end).bigEndianOctets + random)
+        return challenge(UInt64(bitPattern: end).bigEndianBytes + random)
     }
 
     /// The time from which a challenge cannot be used, in Unix seconds. Nil for one that this key did not make, and for
@@ -44,7 +44,7 @@ public struct ChallengeKey: Sendable {
         guard let body = Self.body(of: challenge), ConstantTime.areEqual(challenge, self.challenge(body)) else {
             return nil
         }
-        return Int64(bitPattern: UInt64(bigEndianOctets: body.prefix(Self.endLength)))
+        return Int64(bitPattern: UInt64(bigEndianBytes: body.prefix(Self.endLength)))
     }
 
     private func challenge(_ body: [UInt8]) -> String {

@@ -15,8 +15,8 @@ public struct Configuration: Sendable, Hashable {
 
     /// The application's own policy as JSON text; nil before the first configuration was fetched.
     public var policy: String? {
-        guard let policy = document?.policy, let octets = try? WireJSON.encode(policy) else { return nil }
-        return String(decoding: octets, as: UTF8.self)
+        guard let policy = document?.policy, let bytes = try? WireJSON.encode(policy) else { return nil }
+        return String(decoding: bytes, as: UTF8.self)
     }
 
     /// The versions of an application that the user is entitled to; empty for none.

@@ -41,15 +41,15 @@ struct EnrollmentKey: Sendable {
         in bag: CertificateBag, from authorities: [[UInt8]]
     ) throws(AuthorizationError) -> (der: [UInt8], certificate: Certificate, name: InstanceName) {
         let authorities = authorities.compactMap { try? Certificate(derEncoded: $0) }
-        for octets in bag.certificates {
-            guard let certificate = try? Certificate(derEncoded: octets),
+        for bytes in bag.certificates {
+            guard let certificate = try? Certificate(derEncoded: bytes),
                 P256.Signing.PublicKey(certificate.publicKey)?.x963Representation == key.publicKey.x963Representation
             else { continue }
             guard authorities.contains(where: { CertificateRules.issued(certificate, by: $0) }),
                 CertificateRules.isLeaf(certificate, for: .clientAuth),
                 let name = CertificateRules.instanceName(of: certificate)
             else { throw refused }
-            return (octets, certificate, name)
+            return (bytes, certificate, name)
         }
         throw refused
     }

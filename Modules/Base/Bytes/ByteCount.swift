@@ -1,13 +1,13 @@
 /// A number of bytes.
 public struct ByteCount: Sendable, Hashable, Comparable, CustomStringConvertible {
-    public let octets: Int
-    public init(octets: Int) { self.octets = octets }
+    public let bytes: Int
+    public init(bytes: Int) { self.bytes = bytes }
 
-    public static func bytes(_ count: Int) -> ByteCount { ByteCount(octets: count) }
-    public static func kilobytes(_ count: Int) -> ByteCount { ByteCount(octets: count << 10) }
-    public static func megabytes(_ count: Int) -> ByteCount { ByteCount(octets: count << 20) }
+    public static func bytes(_ count: Int) -> ByteCount { ByteCount(bytes: count) }
+    public static func kilobytes(_ count: Int) -> ByteCount { ByteCount(bytes: count << 10) }
+    public static func megabytes(_ count: Int) -> ByteCount { ByteCount(bytes: count << 20) }
 
-    public static func < (left: ByteCount, right: ByteCount) -> Bool { left.octets < right.octets }
+    public static func < (left: ByteCount, right: ByteCount) -> Bool { left.bytes < right.bytes }
 
-    public var description: String { "\(octets) bytes" }
+    public var description: String { "\(bytes) bytes" }
 }

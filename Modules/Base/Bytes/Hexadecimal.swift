@@ -1,16 +1,16 @@
 /// Bytes as hexadecimal digits, two for each, in lower case.
 package enum Hexadecimal {
-    package static func text(_ octets: some Sequence<UInt8>) -> String {
-        String(decoding: digits(of: Array(octets)), as: UTF8.self)
+    package static func text(_ bytes: some Sequence<UInt8>) -> String {
+        String(decoding: digits(of: Array(bytes)), as: UTF8.self)
     }
 
     /// The digits in ASCII.
     ///
     /// Takes an array, whose bytes are read directly: a generic `Sequence` from another module costs a call for each
     /// byte.
-    package static func digits(of octets: [UInt8]) -> [UInt8] {
-        var digits = [UInt8](repeating: 0, count: 2 * octets.count)
-        for (position, byte) in octets.enumerated() {
+    package static func digits(of bytes: [UInt8]) -> [UInt8] {
+        var digits = [UInt8](repeating: 0, count: 2 * bytes.count)
+        for (position, byte) in bytes.enumerated() {
             digits[2 * position] = digit(byte >> 4)
             digits[2 * position + 1] = digit(byte & 15)
         }

@@ -1,11 +1,11 @@
 extension FixedWidthInteger where Self: UnsignedInteger {
     /// The bytes of the number, the least significant first.
-    @inlinable package var littleEndianOctets: [UInt8] {
+    @inlinable package var littleEndianBytes: [UInt8] {
         (0..<Self.bitWidth / 8).map { UInt8(truncatingIfNeeded: self >> (8 * $0)) }
     }
 
-    /// - Parameter octets: the least significant first; no more than the number holds.
-    @inlinable package init(littleEndianOctets octets: some BidirectionalCollection<UInt8>) {
-        self = octets.reversed().reduce(0) { $0 << 8 | Self($1) }
+    /// - Parameter bytes: the least significant first; no more than the number holds.
+    @inlinable package init(littleEndianBytes bytes: some BidirectionalCollection<UInt8>) {
+        self = bytes.reversed().reduce(0) { $0 << 8 | Self($1) }
     }
 }

@@ -12,16 +12,16 @@
 size_t sp_aead_key_size(void);
 void sp_aead_key_make(void *memory, const uint8_t key[32]);
 
-/// Seals `count` octets at `octets` in place and puts the tag of 16 after them. 0 where libcrypto failed.
+/// Seals `count` bytes at `bytes` in place and puts the tag of 16 after them. 0 where libcrypto failed.
 int sp_aead_seal(
-    const void *key, const uint8_t nonce[24], const uint8_t *associated, size_t associated_count, uint8_t *octets,
+    const void *key, const uint8_t nonce[24], const uint8_t *associated, size_t associated_count, uint8_t *bytes,
     size_t count);
 
-/// Opens `count` octets and the tag of 16 behind them into `out`, which may be where they are.
+/// Opens `count` bytes and the tag of 16 behind them into `out`, which may be where they are.
 /// 0 where they do not verify; `out` is then cleared.
 int sp_aead_open(
     const void *key, const uint8_t nonce[24], const uint8_t *associated, size_t associated_count,
-    const uint8_t *octets, size_t count, uint8_t *out);
+    const uint8_t *bytes, size_t count, uint8_t *out);
 
 /// What a key of HMAC-SHA-256 (RFC 2104) takes, made ready for use.
 size_t sp_mac_key_size(void);
@@ -44,7 +44,7 @@ void sp_pages_free(void *pages, size_t count);
 /// Clears memory in a way that no compiler leaves out.
 void sp_clear(void *memory, size_t count);
 
-/// Octets from the kernel; 0 where it gives none.
+/// Bytes from the kernel; 0 where it gives none.
 int sp_random(void *out, size_t count);
 
 /// keyctl(2): the key's number, or -1 with errno.

@@ -28,7 +28,7 @@ struct CacheKeys: Sendable {
     func hash(of scope: TrustScope) -> UInt64 {
         var hash = key
         hash.combine(scope.digest)
-        hash.combine(octet: scope.asksApp ? 1 : 0)
+        hash.combine(byte: scope.asksApp ? 1 : 0)
         return hash.finalize()
     }
 
@@ -40,15 +40,15 @@ struct CacheKeys: Sendable {
     func hash(of url: RequestURL) -> UInt64 {
         var hash = key
         hash.combine(url.scheme)
-        hash.combine(octet: 0)
+        hash.combine(byte: 0)
         if let endpoint = url.endpoint {
             if case .name(let name) = endpoint.host { hash.combine(name) } else { hash.combine("\(endpoint.host)") }
-            hash.combine(octet: UInt8(endpoint.port >> 8))
-            hash.combine(octet: UInt8(endpoint.port & 0xff))
+            hash.combine(byte: UInt8(endpoint.port >> 8))
+            hash.combine(byte: UInt8(endpoint.port & 0xff))
         }
         hash.combine(url.path)
         if let query = url.query {
-            hash.combine(octet: UInt8(ascii: "?"))
+            hash.combine(byte: UInt8(ascii: "?"))
             hash.combine(query)
         }
         return hash.finalize()

@@ -89,9 +89,9 @@ extension CachedAnswer {
 
     /// The stored form: a body that is short enough to be stored with the head, then the head, then the head's length.
     /// The head comes last, so that reading removes it without copying the body.
-    func octets(body: [UInt8]) -> [UInt8] {
-        var writer = OctetWriter(isStreamed ? [] : body)
-        let start = writer.octets.count
+    func bytes(body: [UInt8]) -> [UInt8] {
+        var writer = ByteWriter(isStreamed ? [] : body)
+        let start = writer.bytes.count
         writer.number(UInt64(Self.version), 1)
         writer.number(UInt64(flags), 1)
         for number in [requested.milliseconds, received.milliseconds, initialAge, lifetime, length] {
@@ -108,8 +108,8 @@ extension CachedAnswer {
             writer.text(field.name.rawName, 2)
             writer.text(field.value, 4)
         }
-        writer.number(UInt64(writer.octets.count - start), 4)
-        return writer.octets
+        writer.number(UInt64(writer.bytes.count - start), 4)
+        return writer.bytes
     }
 
     private var flags: UInt8 {
@@ -118,29 +118,29 @@ extension CachedAnswer {
     }
 
     /// - Returns: the answer and the body that is stored with it; nil if the bytes are invalid.
-    static func decode(_ octets: [UInt8]) -> (answer: CachedAnswer, body: [UInt8])? {
-        var octets = octets
-        return cut(from: &octets).map { ($0, octets) }
+    static func decode(_ bytes: [UInt8]) -> (answer: CachedAnswer, body: [UInt8])? {
+        var bytes = bytes
+        return cut(from: &bytes).map { ($0, bytes) }
     }
 
     /// Reads the head and leaves the body that is stored with it; nil if the bytes are invalid.
-    static func cut(from octets: inout [UInt8]) -> CachedAnswer? {
-        guard let length = headLength(octets),
-            let answer = answer(octets, (octets.count - 4 - length)..<(octets.count - 4)),
-            Int64(octets.count - 4 - length) == (answer.isStreamed ? 0 : answer.length)
+    static func cut(from bytes: inout [UInt8]) -> CachedAnswer? {
+        guard let length = headLength(bytes),
+            let answer = answer(bytes, (bytes.count - 4 - length)..<(bytes.count - 4)),
+            Int64(bytes.count - 4 - length) == (answer.isStreamed ? 0 : answer.length)
         else { return nil }
-        octets.removeLast(length + 4)
+        bytes.removeLast(length + 4)
         return answer
     }
 
-    private static func headLength(_ octets: [UInt8]) -> Int? {
-        var reader = OctetReader(octets, max(0, octets.count - 4)..<octets.count)
-        guard let length = reader.number(4).flatMap(Int.init(exactly:)), length <= octets.count - 4 else { return nil }
+    private static func headLength(_ bytes: [UInt8]) -> Int? {
+        var reader = ByteReader(bytes, max(0, bytes.count - 4)..<bytes.count)
+        guard let length = reader.number(4).flatMap(Int.init(exactly:)), length <= bytes.count - 4 else { return nil }
         return length
     }
 
-    private static func answer(_ octets: [UInt8], _ place: Range<Int>) -> CachedAnswer? {
-        var reader = OctetReader(octets, place)
+    private static func answer(_ bytes: [UInt8], _ place: Range<Int>) -> CachedAnswer? {
+        var reader = ByteReader(bytes, place)
         guard reader.byte() == version, let flags = reader.byte(), flags & ~Flag.all == 0,
             let requested = reader.signed(), let received = reader.signed(), let age = reader.signed(), age >= 0,
             let lifetime = reader.signed(), lifetime >= 0, let length = reader.signed(), length >= 0
@@ -162,7 +162,7 @@ extension CachedAnswer {
             length: length, isStreamed: flags & Flag.streamed != 0, initialAge: age, lifetime: lifetime)
     }
 
-    private static func write(_ parts: StoredParts, _ writer: inout OctetWriter) {
+    private static func write(_ parts: StoredParts, _ writer: inout ByteWriter) {
         writer.signed(parts.total)
         writer.number(UInt64(parts.ranges.count), 1)
         for range in parts.ranges {
@@ -171,7 +171,7 @@ extension CachedAnswer {
         }
     }
 
-    private static func parts(_ reader: inout OctetReader) -> StoredParts? {
+    private static func parts(_ reader: inout ByteReader) -> StoredParts? {
         guard let total = reader.signed(), let count = reader.byte(), count <= StoredParts.limit else { return nil }
         var ranges: [ContentRange] = []
         for _ in 0..<count {
@@ -183,7 +183,7 @@ extension CachedAnswer {
         return StoredParts(total: total, ranges)
     }
 
-    private static func fields(_ reader: inout OctetReader) -> HTTPFields? {
+    private static func fields(_ reader: inout ByteReader) -> HTTPFields? {
         guard let count = reader.number(2), count <= 4096 else { return nil }
         var fields = HTTPFields()
         for _ in 0..<count {

@@ -27,8 +27,8 @@ struct EntryStorage: Sendable {
     func slots() throws -> [IndexSlot]? {
         try store.read { transaction in
             var slots: [IndexSlot] = []
-            try transaction.forEach(in: index) { key, octets throws(StoreError) in
-                if let slot = IndexSlot(id: EntryID(octets: key), octets: octets) { slots.append(slot) }
+            try transaction.forEach(in: index) { key, bytes throws(StoreError) in
+                if let slot = IndexSlot(id: EntryID(bytes: key), bytes: bytes) { slots.append(slot) }
                 return true
             }
             guard try transaction.count(of: index) == slots.count, try transaction.count(of: entries) == slots.count
@@ -39,28 +39,28 @@ struct EntryStorage: Sendable {
 
     /// The head, and the body if it is stored with it; nil if there is no readable entry.
     func answer(_ id: EntryID) -> (answer: CachedAnswer, body: [UInt8])? {
-        guard var octets = try? store.read({ try $0.value(for: id.octets, in: entries) }),
-            let answer = CachedAnswer.cut(from: &octets)
+        guard var bytes = try? store.read({ try $0.value(for: id.bytes, in: entries) }),
+            let answer = CachedAnswer.cut(from: &bytes)
         else { return nil }
-        return (answer, octets)
+        return (answer, bytes)
     }
 
     /// A separately stored body; nil if there is none.
-    func body(_ id: EntryID) -> StoredChunks? { (try? store.chunks(of: id.octets, in: bodies)) ?? nil }
+    func body(_ id: EntryID) -> StoredChunks? { (try? store.chunks(of: id.bytes, in: bodies)) ?? nil }
 
     // MARK: Changes
 
     func put(_ slot: IndexSlot, _ record: [UInt8]) -> Change {
         { transaction in
-            try transaction.set(record, for: slot.id.octets, in: entries)
-            try transaction.set(slot.octets, for: slot.id.octets, in: index)
+            try transaction.set(record, for: slot.id.bytes, in: entries)
+            try transaction.set(slot.bytes, for: slot.id.bytes, in: index)
         }
     }
 
     /// Replaces the record of an entry, if the entry still exists.
     func replace(_ slot: IndexSlot, _ record: [UInt8]) -> Change {
         { transaction in
-            guard try transaction.value(for: slot.id.octets, in: index) != nil else { return }
+            guard try transaction.value(for: slot.id.bytes, in: index) != nil else { return }
             try put(slot, record)(transaction)
         }
     }
@@ -68,17 +68,17 @@ struct EntryStorage: Sendable {
     func remove(_ ids: [EntryID]) -> Change {
         { transaction in
             for id in ids {
-                try transaction.remove(id.octets, from: entries)
-                try transaction.remove(id.octets, from: bodies)
-                try transaction.remove(id.octets, from: index)
+                try transaction.remove(id.bytes, from: entries)
+                try transaction.remove(id.bytes, from: bodies)
+                try transaction.remove(id.bytes, from: index)
             }
         }
     }
 
     func update(_ slots: [IndexSlot]) -> Change {
         { transaction in
-            for slot in slots where try transaction.value(for: slot.id.octets, in: index) != nil {
-                try transaction.set(slot.octets, for: slot.id.octets, in: index)
+            for slot in slots where try transaction.value(for: slot.id.bytes, in: index) != nil {
+                try transaction.set(slot.bytes, for: slot.id.bytes, in: index)
             }
         }
     }

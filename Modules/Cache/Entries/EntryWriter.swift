@@ -75,13 +75,13 @@ final class EntryWriter: Sendable {
     }
 
     private func submit(_ part: [UInt8], _ change: @escaping EntryStorage.Change) {
-        let (_, pending) = cache.pendingOctets.add(part.count, ordering: .relaxed)
+        let (_, pending) = cache.pendingBytes.add(part.count, ordering: .relaxed)
         guard pending <= Self.pendingLimit else {
-            cache.pendingOctets.subtract(part.count, ordering: .relaxed)
+            cache.pendingBytes.subtract(part.count, ordering: .relaxed)
             return abandon(.notStorable)
         }
         storage.store.submit(change) { [self] result in
-            cache.pendingOctets.subtract(part.count, ordering: .relaxed)
+            cache.pendingBytes.subtract(part.count, ordering: .relaxed)
             if case .failure = result { abandon(.notStorable) }
         }
     }
@@ -180,15 +180,15 @@ final class EntryWriter: Sendable {
             answer.isStreamed = true
             var whole = stream ?? DetachedStream()
             if !body.isEmpty { changes.append(whole.append(body)) }
-            changes.append(whole.finish(id.octets, in: storage.bodies))
+            changes.append(whole.finish(id.bytes, in: storage.bodies))
             stream = whole
         }
         answer.measure()
-        let record = answer.octets(body: answer.isStreamed ? [] : body)
+        let record = answer.bytes(body: answer.isStreamed ? [] : body)
         var slot = draft.slot
         slot.size = Int64(record.count) + (answer.isStreamed ? answer.length : 0) + IndexSlot.overhead
         changes.append(storage.put(slot, record))
-        cache.commit(changes, slot, startedAt: draft.start, octets: body.count, lead: lead) { [storage, stream] in
+        cache.commit(changes, slot, startedAt: draft.start, bytes: body.count, lead: lead) { [storage, stream] in
             if let change = stream?.abandon() { storage.store.submit(change) }
         }
     }

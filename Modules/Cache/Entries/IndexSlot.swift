@@ -32,18 +32,18 @@ struct IndexSlot: Sendable, Hashable {
 
     private static let version: UInt8 = 2
 
-    var octets: [UInt8] {
-        var writer = OctetWriter()
+    var bytes: [UInt8] {
+        var writer = ByteWriter()
         writer.number(UInt64(Self.version), 1)
         for hash in [url, host, origin, principal, scope, variation] { writer.number(hash, 8) }
         for number in [size, received.milliseconds, dated.milliseconds, used.milliseconds] { writer.signed(number) }
         writer.text(names.joined(separator: ","), 4)
-        return writer.octets
+        return writer.bytes
     }
 
     /// Nil if the bytes are not a slot.
-    init?(id: EntryID, octets: [UInt8]) {
-        var reader = OctetReader(octets)
+    init?(id: EntryID, bytes: [UInt8]) {
+        var reader = ByteReader(bytes)
         guard reader.byte() == Self.version, let url = reader.number(8), let host = reader.number(8),
             let origin = reader.number(8), let principal = reader.number(8), let scope = reader.number(8),
             let variation = reader.number(8), let size = reader.signed(), let received = reader.signed(),

@@ -36,8 +36,8 @@ struct KeyHash: Sendable {
     }
 
     @inline(__always)
-    mutating func combine(octet: UInt8) {
-        tail |= UInt64(octet) << (8 * (count & 7))
+    mutating func combine(byte: UInt8) {
+        tail |= UInt64(byte) << (8 * (count & 7))
         count &+= 1
         guard count & 7 == 0 else { return }
         absorb(tail)
@@ -54,16 +54,16 @@ struct KeyHash: Sendable {
 
     mutating func combine(_ text: String) {
         let isDone: Void? = text.utf8.withContiguousStorageIfAvailable { unsafe combine(all: $0) }
-        if isDone == nil { for octet in text.utf8 { combine(octet: octet) } }
+        if isDone == nil { for byte in text.utf8 { combine(byte: byte) } }
     }
 
-    mutating func combine(_ octets: [UInt8]) {
-        octets.withUnsafeBufferPointer { unsafe combine(all: $0) }
+    mutating func combine(_ bytes: [UInt8]) {
+        bytes.withUnsafeBufferPointer { unsafe combine(all: $0) }
     }
 
     /// Eight bytes at a time, wherever the last word ended: each request is hashed.
-    private mutating func combine(all octets: UnsafeBufferPointer<UInt8>) {
-        let bytes = UnsafeRawBufferPointer(octets)
+    private mutating func combine(all buffer: UnsafeBufferPointer<UInt8>) {
+        let bytes = UnsafeRawBufferPointer(buffer)
         var place = 0
         let shift = 8 * (count & 7)
         while place + 8 <= bytes.count {
@@ -75,7 +75,7 @@ struct KeyHash: Sendable {
             place += 8
         }
         while place < bytes.count {
-            combine(octet: unsafe bytes[place])
+            combine(byte: unsafe bytes[place])
             place += 1
         }
     }
@@ -100,7 +100,7 @@ struct KeyHash: Sendable {
 }
 
 extension UInt64 {
-    init(littleEndian octets: some Sequence<UInt8>) {
-        self = octets.enumerated().reduce(0) { $0 | UInt64($1.element) << (8 * UInt64($1.offset)) }
+    init(littleEndian bytes: some Sequence<UInt8>) {
+        self = bytes.enumerated().reduce(0) { $0 | UInt64($1.element) << (8 * UInt64($1.offset)) }
     }
 }

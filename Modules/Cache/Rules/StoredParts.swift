@@ -49,18 +49,18 @@ struct StoredParts: Sendable, Hashable {
 /// The bytes of an incomplete response, one part after another.
 struct PartialBody: Sendable, Hashable {
     private(set) var parts: StoredParts
-    private(set) var octets: [UInt8]
+    private(set) var bytes: [UInt8]
 
-    init(_ range: ContentRange, _ octets: [UInt8]) { self.init(StoredParts(range), octets) }
+    init(_ range: ContentRange, _ bytes: [UInt8]) { self.init(StoredParts(range), bytes) }
 
-    init(_ parts: StoredParts, _ octets: [UInt8]) {
+    init(_ parts: StoredParts, _ bytes: [UInt8]) {
         self.parts = parts
-        self.octets = octets
+        self.bytes = bytes
     }
 
     private struct Piece {
         var range: ContentRange
-        var octets: ArraySlice<UInt8>
+        var bytes: ArraySlice<UInt8>
     }
 
     /// The body with the bytes of another range added; in an overlap the new bytes are used. If that makes more parts
@@ -70,7 +70,7 @@ struct PartialBody: Sendable, Hashable {
     func adding(_ range: ContentRange, _ new: [UInt8]) -> PartialBody? {
         guard range.total == parts.total else { return nil }
         var pieces = rest(outside: range)
-        pieces.append(Piece(range: range, octets: new[...]))
+        pieces.append(Piece(range: range, bytes: new[...]))
         pieces.sort { $0.range.first < $1.range.first }
         var runs = Self.runs(of: pieces)
         while runs.count > StoredParts.limit {
@@ -81,19 +81,19 @@ struct PartialBody: Sendable, Hashable {
         guard let parts = StoredParts(total: range.total, runs.map { Self.extent(of: $0, range.total) }) else {
             return nil
         }
-        return PartialBody(parts, runs.joined().flatMap(\.octets))
+        return PartialBody(parts, runs.joined().flatMap(\.bytes))
     }
 
     /// What remains of each part before and after a range.
     private func rest(outside range: ContentRange) -> [Piece] {
         var (pieces, offset): ([Piece], Int) = ([], 0)
         for part in parts.ranges {
-            let octets = self.octets[offset..<(offset + Int(part.count))]
+            let bytes = self.bytes[offset..<(offset + Int(part.count))]
             offset += Int(part.count)
             let before = ContentRange(first: part.first, last: min(part.last, range.first - 1), total: part.total)
-            if let before { pieces.append(Piece(range: before, octets: octets.prefix(Int(before.count)))) }
+            if let before { pieces.append(Piece(range: before, bytes: bytes.prefix(Int(before.count)))) }
             let behind = ContentRange(first: max(part.first, range.last + 1), last: part.last, total: part.total)
-            if let behind { pieces.append(Piece(range: behind, octets: octets.suffix(Int(behind.count)))) }
+            if let behind { pieces.append(Piece(range: behind, bytes: bytes.suffix(Int(behind.count)))) }
         }
         return pieces
     }

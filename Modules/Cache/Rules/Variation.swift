@@ -32,11 +32,11 @@ struct Variation: Sendable, Hashable {
         var hash = key
         for name in names {
             hash.combine(name)
-            hash.combine(octet: 0)
+            hash.combine(byte: 0)
             guard let field = HTTPField.Name(name), fields.contains(field) else { continue }
-            hash.combine(octet: 1)
+            hash.combine(byte: 1)
             hash.combine(FieldValue.normalized(fields[values: field], of: field))
-            hash.combine(octet: 0)
+            hash.combine(byte: 0)
         }
         return hash.finalize()
     }
@@ -100,8 +100,8 @@ enum FieldValue {
         var (pieces, start, index) = ([Substring](), text.startIndex, text.startIndex)
         var (isQuoted, isEscaped) = (false, false)
         while index < text.endIndex {
-            let octet = text.utf8[index]
-            switch octet {
+            let byte = text.utf8[index]
+            switch byte {
             case _ where isEscaped: isEscaped = false
             case UInt8(ascii: "\\") where isQuoted: isEscaped = true
             case UInt8(ascii: "\""): isQuoted.toggle()

@@ -125,9 +125,9 @@ actor CombinedBody: BodySource {
 
     func next() async throws(LoadError) -> [UInt8]? {
         while position < pieces.count {
-            if let octets = try await pieces[position].next() {
-                left -= Int64(octets.count)
-                return octets
+            if let bytes = try await pieces[position].next() {
+                left -= Int64(bytes.count)
+                return bytes
             }
             position += 1
         }

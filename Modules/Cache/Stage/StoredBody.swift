@@ -29,21 +29,21 @@ actor StoredBody: BodySource {
     func next() async throws(LoadError) -> [UInt8]? {
         if let rest = rest.value { return try await take(from: rest) }
         while left > 0, !isOver {
-            guard let octets = (try? chunks.nextPiece()) ?? nil else { return try await recovered() }
-            let skipped = min(skip, Int64(octets.count))
+            guard let bytes = (try? chunks.nextPiece()) ?? nil else { return try await recovered() }
+            let skipped = min(skip, Int64(bytes.count))
             skip -= skipped
-            if skipped < octets.count { return cut(skipped > 0 ? Array(octets.dropFirst(Int(skipped))) : octets) }
+            if skipped < bytes.count { return cut(skipped > 0 ? Array(bytes.dropFirst(Int(skipped))) : bytes) }
         }
         return nil
     }
 
     private var isOver: Bool { isDiscarded.load(ordering: .sequentiallyConsistent) }
 
-    private func cut(_ octets: [UInt8]) -> [UInt8] {
-        let octets = Int64(octets.count) > left ? Array(octets.prefix(Int(left))) : octets
-        left -= Int64(octets.count)
-        given += Int64(octets.count)
-        return octets
+    private func cut(_ bytes: [UInt8]) -> [UInt8] {
+        let bytes = Int64(bytes.count) > left ? Array(bytes.prefix(Int(left))) : bytes
+        left -= Int64(bytes.count)
+        given += Int64(bytes.count)
+        return bytes
     }
 
     private func recovered() async throws(LoadError) -> [UInt8]? {
@@ -59,10 +59,10 @@ actor StoredBody: BodySource {
             rest.discard()
             return nil
         }
-        guard let octets = try await rest.next() else {
+        guard let bytes = try await rest.next() else {
             throw LoadError(.connectionLost, at: .response, "A stored body was lost while it was read.")
         }
-        return cut(octets)
+        return cut(bytes)
     }
 
     nonisolated func discard() {
@@ -83,10 +83,10 @@ actor SkippingBody: BodySource {
     }
 
     func next() async throws(LoadError) -> [UInt8]? {
-        while let octets = try await body.next() {
-            let skipped = min(skip, Int64(octets.count))
+        while let bytes = try await body.next() {
+            let skipped = min(skip, Int64(bytes.count))
             skip -= skipped
-            if skipped < octets.count { return skipped == 0 ? octets : Array(octets[Int(skipped)...]) }
+            if skipped < bytes.count { return skipped == 0 ? bytes : Array(bytes[Int(skipped)...]) }
         }
         return nil
     }

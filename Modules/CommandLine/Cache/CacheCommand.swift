@@ -21,8 +21,8 @@ extension CacheCommand {
             let store = try await location.openApp(.readOnly)
             defer { store.close() }
             let statistics = SecureCache(store: store, gate: nil).statistics
-            let report = CacheReport(entries: statistics.entries, octets: statistics.octets)
-            output.print(report, "\(report.entries) answers, \(report.octets) bytes")
+            let report = CacheReport(entries: statistics.entries, bytes: statistics.bytes)
+            output.print(report, "\(report.entries) answers, \(report.bytes) bytes")
         }
     }
 
@@ -82,7 +82,7 @@ extension CacheCommand {
 /// What `cache stat` prints.
 struct CacheReport: Encodable, Sendable {
     let entries: Int
-    let octets: Int
+    let bytes: Int
 }
 
 /// What `cache clear` prints.

@@ -34,7 +34,7 @@ enum RecordText {
         }
         let head = record.head.map { ", head after \(time($0))" } ?? ""
         lines.append(
-            line("end", "\(record.outcome) after \(time(record.duration))\(head), \(record.bodyOctets) bytes read"))
+            line("end", "\(record.outcome) after \(time(record.duration))\(head), \(record.bodyBytes) bytes read"))
         return lines
     }
 

@@ -119,10 +119,10 @@ extension CookiesCommand {
         @OptionGroup var output: OutputOptions
 
         func run() async throws {
-            let octets = try InputFile.bytes(file, limit: CookieJar.maximumFileLength)
-            let format = (format ?? CookieFormatArgument(guessing: octets)).format
+            let bytes = try InputFile.bytes(file, limit: CookieJar.maximumFileLength)
+            let format = (format ?? CookieFormatArgument(guessing: bytes)).format
             let count = try await cookies.withJar(.existing) { jar in
-                try await jar.importCookies(octets, as: format, of: cookies.owner)
+                try await jar.importCookies(bytes, as: format, of: cookies.owner)
                 return try await jar.list(of: cookies.owner).count { $0.expires != nil }
             }
             output.print(ImportReport(persistent: count), "\(count) persistent cookies in the jar")
@@ -140,17 +140,17 @@ extension CookiesCommand {
         @Flag(help: "Print failures as JSON, and with --output the result too.") var json = false
 
         func run() async throws {
-            let (octets, count) = try await cookies.withJar(.readOnly) { jar in
-                let octets = try await jar.exportCookies(as: format?.format ?? .netscape, of: cookies.owner)
-                return (octets, try await jar.list(of: cookies.owner).count)
+            let (bytes, count) = try await cookies.withJar(.readOnly) { jar in
+                let bytes = try await jar.exportCookies(as: format?.format ?? .netscape, of: cookies.owner)
+                return (bytes, try await jar.list(of: cookies.owner).count)
             }
             guard let output else {
-                guard StandardStreams.output(text: octets) else {
+                guard StandardStreams.output(text: bytes) else {
                     throw CommandFailure(.inputOutput, name: "file", "The output cannot be written.")
                 }
                 return
             }
-            try NewFile.write(octets, to: output, mode: 0o600)
+            try NewFile.write(bytes, to: output, mode: 0o600)
             let report = ExportReport(file: output, cookies: count)
             StandardStreams.output(json ? JSONOutput.text(report) : "\(count) cookies in \(output)")
         }

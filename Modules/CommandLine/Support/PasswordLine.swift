@@ -11,24 +11,24 @@ struct PasswordLine {
         case none
     }
 
-    private var octets: [UInt8] = []
+    private var bytes: [UInt8] = []
 
     /// - Returns: nil while the line goes on.
     mutating func take(_ key: UInt8) -> End? {
         switch key {
         case 0x03: return .interrupted
-        case 0x0a, 0x0d: return String(validating: octets, as: UTF8.self).map { .entered($0) } ?? End.none
-        case 0x04 where octets.isEmpty: return End.none
+        case 0x0a, 0x0d: return String(validating: bytes, as: UTF8.self).map { .entered($0) } ?? End.none
+        case 0x04 where bytes.isEmpty: return End.none
         case 0x04: break
         case 0x08, 0x7f: removeLast()
-        case 0x15: octets = []
-        default: if octets.count < Self.limit { octets.append(key) }
+        case 0x15: bytes = []
+        default: if bytes.count < Self.limit { bytes.append(key) }
         }
         return nil
     }
 
     /// A character of UTF-8 goes with all of its bytes.
     private mutating func removeLast() {
-        while let last = octets.popLast(), last & 0xc0 == 0x80 {}
+        while let last = bytes.popLast(), last & 0xc0 == 0x80 {}
     }
 }

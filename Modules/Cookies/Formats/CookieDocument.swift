@@ -31,20 +31,20 @@ struct CookieDocument: Codable {
 
     private static let dates = Date.ISO8601FormatStyle(includingFractionalSeconds: true)
 
-    private static func text(_ octets: [UInt8]) -> (String?, Data?) {
-        guard let text = String(validating: octets, as: UTF8.self) else { return (nil, Data(octets)) }
+    private static func text(_ bytes: [UInt8]) -> (String?, Data?) {
+        guard let text = String(validating: bytes, as: UTF8.self) else { return (nil, Data(bytes)) }
         return (text, nil)
     }
 
-    private static func octets(_ text: String?, _ base64: Data?, default: String) -> [UInt8] {
+    private static func bytes(_ text: String?, _ base64: Data?, default: String) -> [UInt8] {
         base64.map { Array($0) } ?? Array((text ?? `default`).utf8)
     }
 
     private func cookie() throws(CookieError) -> Cookie {
         try Cookie(
-            name: Self.octets(name, nameBase64, default: ""), value: Self.octets(value, valueBase64, default: ""),
+            name: Self.bytes(name, nameBase64, default: ""), value: Self.bytes(value, valueBase64, default: ""),
             domain: domain, includesSubdomains: includesSubdomains ?? false,
-            path: Self.octets(path, pathBase64, default: "/"), expires: try Self.date(expires),
+            path: Self.bytes(path, pathBase64, default: "/"), expires: try Self.date(expires),
             isSecure: secure ?? false, isHTTPOnly: httpOnly ?? false, sameSite: sameSite ?? .default)
     }
 

@@ -38,8 +38,8 @@ enum NetscapeFile {
     }
 
     private static func flag(_ field: ArraySlice<UInt8>) throws(CookieError) -> Bool {
-        if Octets.isEqual(field, ignoringCase: "true") { return true }
-        guard Octets.isEqual(field, ignoringCase: "false") else { throw invalid("A flag is neither TRUE nor FALSE.") }
+        if ASCII.isEqual(field, ignoringCase: "true") { return true }
+        guard ASCII.isEqual(field, ignoringCase: "false") else { throw invalid("A flag is neither TRUE nor FALSE.") }
         return false
     }
 

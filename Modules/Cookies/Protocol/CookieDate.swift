@@ -69,7 +69,7 @@ enum CookieDate {
 
         /// By its first three letters.
         private static func month(_ token: [UInt8]) -> Int? {
-            let name = token.prefix(3).map(Octets.lowercased)
+            let name = token.prefix(3).map(ASCII.lowercased)
             return months.firstIndex(of: name).map { $0 + 1 }
         }
 
@@ -78,28 +78,28 @@ enum CookieDate {
 }
 
 /// Helpers that the parsers share.
-enum Octets {
+enum ASCII {
     static func lowercased(_ byte: UInt8) -> UInt8 { (65...90).contains(byte) ? byte | 0x20 : byte }
 
-    static func isEqual(_ octets: some Collection<UInt8>, ignoringCase text: StaticString) -> Bool {
-        octets.count == text.utf8CodeUnitCount && has(octets, prefix: text)
+    static func isEqual(_ bytes: some Collection<UInt8>, ignoringCase text: StaticString) -> Bool {
+        bytes.count == text.utf8CodeUnitCount && has(bytes, prefix: text)
     }
 
     /// Whether the bytes begin with the text, ignoring case; the text must be in lower case (RFC 6265bis §5.4).
-    static func has(_ octets: some Collection<UInt8>, prefix text: StaticString) -> Bool {
-        guard octets.count >= text.utf8CodeUnitCount else { return false }
+    static func has(_ bytes: some Collection<UInt8>, prefix text: StaticString) -> Bool {
+        guard bytes.count >= text.utf8CodeUnitCount else { return false }
         return text.withUTF8Buffer { text in
-            unsafe zip(octets, text).allSatisfy { lowercased($0) == $1 }
+            unsafe zip(bytes, text).allSatisfy { lowercased($0) == $1 }
         }
     }
 
     /// Removes leading and trailing WSP: space and tab.
-    static func trimmed(_ octets: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
+    static func trimmed(_ bytes: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
         func isSpace(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 }
-        guard let first = octets.firstIndex(where: { !isSpace($0) }),
-            let last = octets.lastIndex(where: { !isSpace($0) })
+        guard let first = bytes.firstIndex(where: { !isSpace($0) }),
+            let last = bytes.lastIndex(where: { !isSpace($0) })
         else { return [] }
-        return octets[first...last]
+        return bytes[first...last]
     }
 
     /// Controls other than the tab, which end a cookie (RFC 6265bis §5.6).

@@ -87,14 +87,14 @@ enum CookiePrefix {
         guard cookie.nameLength > 0 else { return !isPrefixed(cookie.value) }
         let isHost = cookie.isHostOnly && namesPath && cookie.path == CookiePath.root
         let name = cookie.name
-        if Octets.has(name, prefix: "__host-http-") { return cookie.isSecure && isHost && cookie.isHTTPOnly }
-        if Octets.has(name, prefix: "__host-") { return cookie.isSecure && isHost }
-        if Octets.has(name, prefix: "__http-") { return cookie.isSecure && cookie.isHTTPOnly }
-        return cookie.isSecure || !Octets.has(name, prefix: "__secure-")
+        if ASCII.has(name, prefix: "__host-http-") { return cookie.isSecure && isHost && cookie.isHTTPOnly }
+        if ASCII.has(name, prefix: "__host-") { return cookie.isSecure && isHost }
+        if ASCII.has(name, prefix: "__http-") { return cookie.isSecure && cookie.isHTTPOnly }
+        return cookie.isSecure || !ASCII.has(name, prefix: "__secure-")
     }
 
-    private static func isPrefixed(_ octets: ArraySlice<UInt8>) -> Bool {
-        Octets.has(octets, prefix: "__secure-") || Octets.has(octets, prefix: "__host-")
-            || Octets.has(octets, prefix: "__http-")
+    private static func isPrefixed(_ bytes: ArraySlice<UInt8>) -> Bool {
+        ASCII.has(bytes, prefix: "__secure-") || ASCII.has(bytes, prefix: "__host-")
+            || ASCII.has(bytes, prefix: "__http-")
     }
 }

@@ -26,12 +26,12 @@ struct SetCookie: Sendable, Hashable {
 
     /// - Throws: why the field is ignored.
     init(_ field: [UInt8]) throws(CookieRefusal) {
-        guard !field.contains(where: Octets.isControl) else { throw .controlCharacter }
+        guard !field.contains(where: ASCII.isControl) else { throw .controlCharacter }
         let end = field.firstIndex(of: UInt8(ascii: ";")) ?? field.endIndex
         let pair = field[..<end]
         let equals = pair.firstIndex(of: UInt8(ascii: "="))
-        name = Array(Octets.trimmed(equals.map { pair[..<$0] } ?? []))
-        value = Array(Octets.trimmed(equals.map { pair[($0 + 1)...] } ?? pair))
+        name = Array(ASCII.trimmed(equals.map { pair[..<$0] } ?? []))
+        value = Array(ASCII.trimmed(equals.map { pair[($0 + 1)...] } ?? pair))
         guard name.count + value.count <= Self.maximumLength else { throw .tooLong }
         guard end < field.endIndex else { return }
         for attribute in field[(end + 1)...].split(separator: UInt8(ascii: ";"), omittingEmptySubsequences: true) {
@@ -41,22 +41,22 @@ struct SetCookie: Sendable, Hashable {
 
     private mutating func take(_ attribute: ArraySlice<UInt8>) {
         let equals = attribute.firstIndex(of: UInt8(ascii: "="))
-        let name = Octets.trimmed(equals.map { attribute[..<$0] } ?? attribute)
-        let value = Octets.trimmed(equals.map { attribute[($0 + 1)...] } ?? [])
+        let name = ASCII.trimmed(equals.map { attribute[..<$0] } ?? attribute)
+        let value = ASCII.trimmed(equals.map { attribute[($0 + 1)...] } ?? [])
         guard value.count <= Self.maximumAttributeLength else { return }
-        if Octets.isEqual(name, ignoringCase: "expires") {
+        if ASCII.isEqual(name, ignoringCase: "expires") {
             expires = CookieDate.parse(value) ?? expires
-        } else if Octets.isEqual(name, ignoringCase: "max-age") {
+        } else if ASCII.isEqual(name, ignoringCase: "max-age") {
             maxAge = Self.seconds(value) ?? maxAge
-        } else if Octets.isEqual(name, ignoringCase: "domain") {
-            domain = value.dropFirst(value.first == UInt8(ascii: ".") ? 1 : 0).map(Octets.lowercased)
-        } else if Octets.isEqual(name, ignoringCase: "path") {
+        } else if ASCII.isEqual(name, ignoringCase: "domain") {
+            domain = value.dropFirst(value.first == UInt8(ascii: ".") ? 1 : 0).map(ASCII.lowercased)
+        } else if ASCII.isEqual(name, ignoringCase: "path") {
             path = value.first == UInt8(ascii: "/") ? .given(Array(value)) : .ofRequest
-        } else if Octets.isEqual(name, ignoringCase: "secure") {
+        } else if ASCII.isEqual(name, ignoringCase: "secure") {
             isSecure = true
-        } else if Octets.isEqual(name, ignoringCase: "httponly") {
+        } else if ASCII.isEqual(name, ignoringCase: "httponly") {
             isHTTPOnly = true
-        } else if Octets.isEqual(name, ignoringCase: "samesite") {
+        } else if ASCII.isEqual(name, ignoringCase: "samesite") {
             sameSite = SameSite(attribute: value)
         }
     }
@@ -84,8 +84,8 @@ public enum SameSite: String, Sendable, Hashable, Codable, CaseIterable {
 
     init(attribute: ArraySlice<UInt8>) {
         self = .default
-        if Octets.isEqual(attribute, ignoringCase: "none") { self = .none }
-        if Octets.isEqual(attribute, ignoringCase: "strict") { self = .strict }
-        if Octets.isEqual(attribute, ignoringCase: "lax") { self = .lax }
+        if ASCII.isEqual(attribute, ignoringCase: "none") { self = .none }
+        if ASCII.isEqual(attribute, ignoringCase: "strict") { self = .strict }
+        if ASCII.isEqual(attribute, ignoringCase: "lax") { self = .lax }
     }
 }

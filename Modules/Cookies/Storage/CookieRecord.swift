@@ -15,21 +15,21 @@ struct CookieRecord {
 
     init(_ entry: CookieEntry, of principal: Principal) { (self.entry, self.principal) = (entry, principal) }
 
-    var octets: [UInt8] {
+    var bytes: [UInt8] {
         let flags: UInt8 = (entry.isHostOnly ? 1 : 0) | (entry.isSecure ? 2 : 0) | (entry.isHTTPOnly ? 4 : 0)
         let sameSite = UInt8(Self.sameSites.firstIndex(of: entry.sameSite) ?? 0)
-        var writer = OctetWriter([Self.version, flags, sameSite])
+        var writer = ByteWriter([Self.version, flags, sameSite])
         for number in [entry.expiry, entry.created, entry.accessed] { writer.signed(number) }
         writer.number(entry.use, 8)
         for text in [principal.name, entry.host.bareText] { writer.text(text, 4) }
         for part in [entry.path, entry.pair] { writer.part(part, 4) }
         writer.number(UInt64(entry.nameLength), 4)
-        return writer.octets
+        return writer.bytes
     }
 
-    /// Nil for anything that ``octets`` cannot have written.
-    init?(_ octets: [UInt8], number: UInt64) {
-        var reader = OctetReader(octets)
+    /// Nil for anything that ``bytes`` cannot have written.
+    init?(_ bytes: [UInt8], number: UInt64) {
+        var reader = ByteReader(bytes)
         guard reader.byte() == Self.version, let flags = reader.byte(), flags < 8, let sameSite = reader.byte(),
             Self.sameSites.indices.contains(Int(sameSite)), let expiry = reader.signed(), let created = reader.signed(),
             let accessed = reader.signed(), let use = reader.number(8), let principal = reader.text(4),

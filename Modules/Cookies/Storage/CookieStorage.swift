@@ -37,8 +37,8 @@ struct CookieStorage: Sendable {
     func load() throws -> (records: [CookieRecord], lost: Int) {
         var (records, lost): ([CookieRecord], Int) = ([], 0)
         try store.read { transaction in
-            try transaction.forEachSound(in: cookies) { number, octets in
-                if let record = CookieRecord(octets, number: number) { records.append(record) } else { lost += 1 }
+            try transaction.forEachSound(in: cookies) { number, bytes in
+                if let record = CookieRecord(bytes, number: number) { records.append(record) } else { lost += 1 }
             } damaged: {
                 lost += 1
             }
@@ -52,7 +52,7 @@ struct CookieStorage: Sendable {
         try await store.write { transaction in
             for (number, change) in changes.sorted(by: { $0.key < $1.key }) {
                 switch change {
-                case .put(let octets): try transaction.set(octets, for: number, in: cookies)
+                case .put(let bytes): try transaction.set(bytes, for: number, in: cookies)
                 case .remove: try transaction.remove(number, from: cookies)
                 }
             }

@@ -62,12 +62,12 @@ struct HostIndex {
     /// domain's start in the name.
     func forEachDomain(of name: String, _ body: (_ place: Int, _ start: Int) -> Void) {
         var name = name
-        name.withUTF8 { octets in
+        name.withUTF8 { bytes in
             var digest = seed
-            var index = octets.count
+            var index = bytes.count
             while index > 0 {
                 index -= 1
-                let byte = unsafe octets[index]
+                let byte = unsafe bytes[index]
                 if byte == UInt8(ascii: "."), let place = first(digest) { body(place, index + 1) }
                 digest = step(digest, UInt64(byte))
             }

@@ -93,7 +93,7 @@ extension Host {
         let labels = name.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
         let isValid = labels.allSatisfy { label in
             (1...63).contains(label.count) && label.first != UInt8(ascii: "-") && label.last != UInt8(ascii: "-")
-                && label.allSatisfy(isNameOctet)
+                && label.allSatisfy(isNameByte)
         }
         guard name.utf8.count <= 253, isValid else {
             throw AddressError(.invalidHost, "Labels have 1 to 63 letters, digits and inner hyphens.")
@@ -101,7 +101,7 @@ extension Host {
         return name
     }
 
-    private static func isNameOctet(_ byte: UInt8) -> Bool {
+    private static func isNameByte(_ byte: UInt8) -> Bool {
         switch byte {
         case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "0")...UInt8(ascii: "9"): true
         case UInt8(ascii: "-"), UInt8(ascii: "_"): true
@@ -111,7 +111,7 @@ extension Host {
 
     private static func percentDecoded(_ text: String) throws(AddressError) -> String {
         guard text.utf8.contains(UInt8(ascii: "%")) else { return text }
-        guard let octets = PercentCoding.decoded(text), let decoded = String(validating: octets, as: UTF8.self),
+        guard let bytes = PercentCoding.decoded(text), let decoded = String(validating: bytes, as: UTF8.self),
             !decoded.utf8.contains(UInt8(ascii: "%"))
         else { throw AddressError(.invalidHost, "The percent-encoding of the host is not UTF-8.") }
         return decoded

@@ -16,26 +16,26 @@ public enum IPAddress: Sendable, Hashable, CustomStringConvertible {
         guard text.utf8.count <= 45, text.utf8.contains(UInt8(ascii: ":")), !text.utf8.contains(0) else { return nil }
         var address = in6_addr()
         guard unsafe inet_pton(AF_INET6, text, &address) == 1 else { return nil }
-        let octets = unsafe withUnsafeBytes(of: &address) { unsafe Array($0) }
-        self = Self(sixteen: octets)
+        let bytes = unsafe withUnsafeBytes(of: &address) { unsafe Array($0) }
+        self = Self(sixteen: bytes)
     }
 
-    private init(sixteen octets: [UInt8]) {
-        func half(_ octets: ArraySlice<UInt8>) -> UInt64 { octets.reduce(0) { $0 << 8 | UInt64($1) } }
-        self = .v6(high: half(octets[0..<8]), low: half(octets[8..<16]))
+    private init(sixteen bytes: [UInt8]) {
+        func half(_ bytes: ArraySlice<UInt8>) -> UInt64 { bytes.reduce(0) { $0 << 8 | UInt64($1) } }
+        self = .v6(high: half(bytes[0..<8]), low: half(bytes[8..<16]))
     }
 
     /// Reads 4 or 16 bytes in network order; nil for any other count.
-    public init?(octets: [UInt8]) {
-        switch octets.count {
-        case 4: self = .v4(octets.reduce(0) { $0 << 8 | UInt32($1) })
-        case 16: self = Self(sixteen: octets)
+    public init?(bytes: [UInt8]) {
+        switch bytes.count {
+        case 4: self = .v4(bytes.reduce(0) { $0 << 8 | UInt32($1) })
+        case 16: self = Self(sixteen: bytes)
         default: return nil
         }
     }
 
     /// The address in network order: 4 or 16 bytes.
-    public var octets: [UInt8] {
+    public var bytes: [UInt8] {
         switch self {
         case .v4(let number): (0..<4).map { UInt8(truncatingIfNeeded: number >> (24 - 8 * $0)) }
         case .v6(let high, let low):
@@ -48,9 +48,9 @@ public enum IPAddress: Sendable, Hashable, CustomStringConvertible {
         switch self {
         case .v4(let number): return Self.dotted(number)
         case .v6:
-            var bytes = octets
+            var address = bytes
             var text = [CChar](repeating: 0, count: Int(INET6_ADDRSTRLEN))
-            guard unsafe inet_ntop(AF_INET6, &bytes, &text, socklen_t(text.count)) != nil else { return "::" }
+            guard unsafe inet_ntop(AF_INET6, &address, &text, socklen_t(text.count)) != nil else { return "::" }
             return String(decoding: text.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
         }
     }

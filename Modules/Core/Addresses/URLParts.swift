@@ -17,8 +17,8 @@ struct URLParts {
             throw AddressError(.invalidURL, "A URL holds no white space and no control characters.")
         }
         var rest = trimmed
-        fragment = Self.cut(&rest, at: "#").map { PercentCoding.encoded($0, allowed: Self.isQueryOctet) }
-        query = Self.cut(&rest, at: "?").map { PercentCoding.encoded($0, allowed: Self.isQueryOctet) }
+        fragment = Self.cut(&rest, at: "#").map { PercentCoding.encoded($0, allowed: Self.isQueryByte) }
+        query = Self.cut(&rest, at: "?").map { PercentCoding.encoded($0, allowed: Self.isQueryByte) }
         scheme = Self.cutScheme(&rest)
         // By bytes: a slash followed by a combining mark is another `Character`.
         if rest.utf8.starts(with: "//".utf8) {
@@ -27,7 +27,7 @@ struct URLParts {
             authority = String(rest[start..<end])
             rest = rest[end...]
         }
-        path = PercentCoding.encoded(rest, allowed: Self.isPathOctet)
+        path = PercentCoding.encoded(rest, allowed: Self.isPathByte)
     }
 
     /// Removes the first `separator` and everything after it from `rest`, and returns what followed the separator.
@@ -50,7 +50,7 @@ struct URLParts {
     private static func isLetter(_ byte: UInt8) -> Bool { (65...90).contains(byte) || (97...122).contains(byte) }
 
     /// `pchar` and `/` (RFC 3986 §3.3).
-    private static func isPathOctet(_ byte: UInt8) -> Bool {
+    private static func isPathByte(_ byte: UInt8) -> Bool {
         switch byte {
         case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "@")...UInt8(ascii: "Z"): true
         case UInt8(ascii: "&")...UInt8(ascii: ";"): true
@@ -60,7 +60,7 @@ struct URLParts {
     }
 
     /// `pchar`, `/` and `?` (RFC 3986 §3.4).
-    private static func isQueryOctet(_ byte: UInt8) -> Bool { byte == UInt8(ascii: "?") || isPathOctet(byte) }
+    private static func isQueryByte(_ byte: UInt8) -> Bool { byte == UInt8(ascii: "?") || isPathByte(byte) }
 
     /// Removes `.` and `..` segments (RFC 3986 §5.2.4).
     static func withoutDots(_ path: String) -> String {

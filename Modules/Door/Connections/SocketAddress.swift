@@ -20,7 +20,7 @@ struct SocketAddress {
             var ipv6 = sockaddr_in6()
             ipv6.sin6_family = sa_family_t(AF_INET6)
             ipv6.sin6_port = port.bigEndian
-            unsafe withUnsafeMutableBytes(of: &ipv6.sin6_addr) { unsafe $0.copyBytes(from: address.octets) }
+            unsafe withUnsafeMutableBytes(of: &ipv6.sin6_addr) { unsafe $0.copyBytes(from: address.bytes) }
             copy(ipv6)
         }
     }
@@ -66,7 +66,7 @@ struct SocketAddress {
             case AF_INET6:
                 let ipv6 = unsafe bytes.load(as: sockaddr_in6.self)
                 let address = unsafe withUnsafeBytes(of: ipv6.sin6_addr) { unsafe Array($0) }
-                return IPAddress(octets: address).map { ($0, UInt16(bigEndian: ipv6.sin6_port)) }
+                return IPAddress(bytes: address).map { ($0, UInt16(bigEndian: ipv6.sin6_port)) }
             default: return nil
             }
         }

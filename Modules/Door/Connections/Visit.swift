@@ -37,7 +37,7 @@ struct Visit: Sendable {
             let stream = try await open(request)
             record.route = stream.decision.map { "\($0.route)" }
             record.rule = stream.decision.map { "\($0.rule)" }
-            defer { (record.sent, record.received) = (stream.sentOctets, stream.receivedOctets) }
+            defer { (record.sent, record.received) = (stream.sentBytes, stream.receivedBytes) }
             return await carry(request, over: stream)
         } catch {
             if let form = error.form { record.form = record.form ?? form.rawValue }

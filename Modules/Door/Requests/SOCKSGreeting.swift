@@ -81,7 +81,7 @@ struct SOCKSGreeting: Sendable {
 
     private static func endpoint(_ host: [UInt8], isName: Bool, _ port: UInt16) -> Endpoint? {
         guard isName else {
-            return IPAddress(octets: host).flatMap { try? Endpoint(host: .address($0), port: port) }
+            return IPAddress(bytes: host).flatMap { try? Endpoint(host: .address($0), port: port) }
         }
         guard let text = String(validating: host, as: UTF8.self), !text.utf8.contains(UInt8(ascii: "%")),
             let host = try? Host(text)

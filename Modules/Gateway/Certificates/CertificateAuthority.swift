@@ -61,14 +61,14 @@ struct CertificateAuthority: Sendable {
                     SubjectKeyIdentifier(hash: Certificate.PublicKey(key.publicKey))
                 },
                 issuerPrivateKey: .init(key))
-            return StoredIdentity(certificate: try certificate.derOctets(), key: key.pemRepresentation)
+            return StoredIdentity(certificate: try certificate.derBytes(), key: key.pemRepresentation)
         }
     }
 
     /// A server's certificate, for serverAuth only.
     func server(host: String, now: Date) throws(GatewayError) -> StoredIdentity {
         let name: GeneralName =
-            IPAddress(host).map { .ipAddress(ASN1OctetString(contentBytes: $0.octets[...])) } ?? .dnsName(host)
+            IPAddress(host).map { .ipAddress(ASN1OctetString(contentBytes: $0.bytes[...])) } ?? .dnsName(host)
         let key = P256.Signing.PrivateKey()
         let der = try issue(
             key: .init(key.publicKey), subject: host, usage: .serverAuth, alternative: name,
@@ -126,7 +126,7 @@ struct CertificateAuthority: Sendable {
                         keyIdentifier: SubjectKeyIdentifier(hash: self.certificate.publicKey).keyIdentifier)
                 },
                 issuerPrivateKey: .init(self.key))
-            return try certificate.derOctets()
+            return try certificate.derBytes()
         }
     }
 
@@ -172,7 +172,7 @@ extension CertificateAuthority {
 }
 
 extension Certificate {
-    func derOctets() throws -> [UInt8] {
+    func derBytes() throws -> [UInt8] {
         var serializer = DER.Serializer()
         try serializer.serialize(self)
         return serializer.serializedBytes

@@ -12,20 +12,20 @@ struct ConnectionSource: Sendable, Hashable, CustomStringConvertible {
             return
         }
         guard case .v6(let high, let low) = address else {
-            network = address.octets
+            network = address.bytes
             return
         }
         // On a dual-stack listener, an IPv4 client's address is ::ffff:A.B.C.D.
         let isMapped = high == 0 && low >> 32 == 0xffff
-        network = isMapped ? Array(address.octets.suffix(4)) : Array(address.octets.prefix(8))
+        network = isMapped ? Array(address.bytes.suffix(4)) : Array(address.bytes.prefix(8))
     }
 
     init(_ address: SocketAddress?) { self.init(address?.ipAddress.flatMap { IPAddress($0) }) }
 
     var description: String {
         switch network.count {
-        case 4: IPAddress(octets: network).map { "\($0)" } ?? "-"
-        case 8: IPAddress(octets: network + [UInt8](repeating: 0, count: 8)).map { "\($0)/64" } ?? "-"
+        case 4: IPAddress(bytes: network).map { "\($0)" } ?? "-"
+        case 8: IPAddress(bytes: network + [UInt8](repeating: 0, count: 8)).map { "\($0)/64" } ?? "-"
         default: "-"
         }
     }

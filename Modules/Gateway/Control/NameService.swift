@@ -46,7 +46,7 @@ struct NameService: Sendable {
 
     /// No addresses of the other family: the name has only this one.
     private static func answer(_ query: DNSMessage, with address: IPAddress) -> DNSMessage {
-        let isAsked = (query.question.type == .a) == (address.octets.count == 4)
+        let isAsked = (query.question.type == .a) == (address.bytes.count == 4)
         let record = DNSMessage.Record(query.question.name, timeToLive: timeToLive, .address(address))
         return DNSMessage(answering: query, answers: isAsked ? [record] : [])
     }

@@ -19,7 +19,7 @@ extension GatewayData {
         let record = try store.read { try $0.value(for: digest, in: collections.keys) }
         guard let record else { throw wrongTry(from: source, at: now) }
         let key = try CertificateAuthority.key(ofRequest: request)
-        let keyDigest = Array(SHA256.hash(data: Self.octets(of: key)))
+        let keyDigest = Array(SHA256.hash(data: Self.bytes(of: key)))
         let isEntitled = !directory.versions(for: record).isEmpty
         if isEntitled, let use = record.use, record.repeats(keyDigest, at: now) {
             return [use.certificate, authority.der]
@@ -46,7 +46,7 @@ extension GatewayData {
         }
     }
 
-    private static func octets(of key: Certificate.PublicKey) -> [UInt8] {
+    private static func bytes(of key: Certificate.PublicKey) -> [UInt8] {
         P256.Signing.PublicKey(key).map { Array($0.x963Representation) } ?? []
     }
 

@@ -67,7 +67,7 @@ struct ParameterReader {
 
     /// Letters, digits and `-._~+/`, then any number of `=`, and nothing else (RFC 9110 §11.2).
     mutating func token68() -> String? {
-        let data = rest.prefix(while: Self.isToken68Octet)
+        let data = rest.prefix(while: Self.isToken68Byte)
         let padding = rest[data.endIndex...]
         guard !data.isEmpty, padding.allSatisfy({ $0 == UInt8(ascii: "=") }) else { return nil }
         defer { rest = rest[rest.endIndex...] }
@@ -90,15 +90,15 @@ struct ParameterReader {
     /// RFC 9110 §5.6.4; nil if it is not terminated.
     private mutating func quotedString() -> String? {
         rest.removeFirst()
-        var (octets, isEscaped) = ([UInt8](), false)
+        var (bytes, isEscaped) = ([UInt8](), false)
         while let byte = rest.popFirst() {
             if isEscaped || (byte != UInt8(ascii: "\\") && byte != UInt8(ascii: "\"")) {
-                octets.append(byte)
+                bytes.append(byte)
                 isEscaped = false
             } else if byte == UInt8(ascii: "\\") {
                 isEscaped = true
             } else {
-                return String(decoding: octets, as: UTF8.self)
+                return String(decoding: bytes, as: UTF8.self)
             }
         }
         return nil
@@ -111,7 +111,7 @@ struct ParameterReader {
         return String(Substring(part))
     }
 
-    private static func isToken68Octet(_ byte: UInt8) -> Bool {
+    private static func isToken68Byte(_ byte: UInt8) -> Bool {
         isAlphanumeric(byte) || "-._~+/".utf8.contains(byte)
     }
 

@@ -30,7 +30,7 @@ enum BodyHash {
         do {
             let attributes = try FileManager.default.attributesOfItem(atPath: path)
             let size = (attributes[.size] as? UInt64).map { Int(clamping: $0) } ?? .max
-            guard attributes[.type] as? FileAttributeType == .typeRegular, size <= longestFile.octets else {
+            guard attributes[.type] as? FileAttributeType == .typeRegular, size <= longestFile.bytes else {
                 throw failure()
             }
             return function.hash([UInt8](try Data(contentsOf: URL(filePath: path))))

@@ -40,23 +40,23 @@ package struct DigestAlgorithm: Sendable, Hashable, CustomStringConvertible {
 
 extension DigestAlgorithm.Function {
     /// In lower-case hexadecimal digits.
-    func hash(_ octets: [UInt8]) -> [UInt8] {
+    func hash(_ bytes: [UInt8]) -> [UInt8] {
         switch self {
-        case .md5: Hexadecimal.digits(of: Array(Insecure.MD5.hash(data: octets)))
-        case .sha256: Hexadecimal.digits(of: Array(SHA256.hash(data: octets)))
-        case .sha512t256: Hexadecimal.digits(of: Array(SHA512256.hash(data: octets)))
+        case .md5: Hexadecimal.digits(of: Array(Insecure.MD5.hash(data: bytes)))
+        case .sha256: Hexadecimal.digits(of: Array(SHA256.hash(data: bytes)))
+        case .sha512t256: Hexadecimal.digits(of: Array(SHA512256.hash(data: bytes)))
         }
     }
 
     /// The hash of the parts, separated by colons.
     func hash(_ parts: [UInt8]...) -> [UInt8] {
-        var octets: [UInt8] = []
-        octets.reserveCapacity(parts.reduce(parts.count) { $0 + $1.count })
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(parts.reduce(parts.count) { $0 + $1.count })
         for (index, part) in parts.enumerated() {
-            if index > 0 { octets.append(UInt8(ascii: ":")) }
-            octets.append(contentsOf: part)
+            if index > 0 { bytes.append(UInt8(ascii: ":")) }
+            bytes.append(contentsOf: part)
         }
-        return hash(octets)
+        return hash(bytes)
     }
 }
 
@@ -79,16 +79,16 @@ struct RunningDigest: Sendable {
             }
     }
 
-    mutating func update(_ octets: [UInt8]) {
+    mutating func update(_ bytes: [UInt8]) {
         switch state {
         case .md5(var hash):
-            hash.update(data: octets)
+            hash.update(data: bytes)
             state = .md5(hash)
         case .sha256(var hash):
-            hash.update(data: octets)
+            hash.update(data: bytes)
             state = .sha256(hash)
         case .sha512t256(var hash):
-            hash.update(data: octets)
+            hash.update(data: bytes)
             state = .sha512t256(hash)
         }
     }

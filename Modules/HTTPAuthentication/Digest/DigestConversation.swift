@@ -46,7 +46,7 @@ package struct DigestConversation: Sendable {
         let (key, clientNonce) = key(of: credential, clientNonce)
         let proof = DigestProof(
             algorithm: challenge.algorithm, key: key, nonce: nonces.current,
-            count: Hexadecimal.digits(of: count.bigEndianOctets),
+            count: Hexadecimal.digits(of: count.bigEndianBytes),
             clientNonce: clientNonce, protection: challenge.protection, message: message)
         return (proof, proof.field(of: credential.user, hashed: base?.name, answering: challenge))
     }

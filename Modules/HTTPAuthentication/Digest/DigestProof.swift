@@ -82,53 +82,53 @@ extension DigestProof {
 
 /// Writes parameters after the scheme's name.
 private struct FieldWriter {
-    private var octets = Array("Digest".utf8)
+    private var bytes = Array("Digest".utf8)
 
-    init() { octets.reserveCapacity(512) }
+    init() { bytes.reserveCapacity(512) }
 
-    var text: String { String(decoding: octets, as: UTF8.self) }
+    var text: String { String(decoding: bytes, as: UTF8.self) }
 
     private mutating func begin(_ name: String) {
-        octets.append(contentsOf: (octets.count == 6 ? " " : ", ").utf8)
-        octets.append(contentsOf: name.utf8)
-        octets.append(UInt8(ascii: "="))
+        bytes.append(contentsOf: (bytes.count == 6 ? " " : ", ").utf8)
+        bytes.append(contentsOf: name.utf8)
+        bytes.append(UInt8(ascii: "="))
     }
 
     mutating func write(_ name: String, token: String) {
         begin(name)
-        octets.append(contentsOf: token.utf8)
+        bytes.append(contentsOf: token.utf8)
     }
 
     /// RFC 9110 §5.6.4.
     mutating func write(_ name: String, quoted value: String) {
         begin(name)
-        octets.append(UInt8(ascii: "\""))
+        bytes.append(UInt8(ascii: "\""))
         if value.utf8.contains(where: Self.isQuoted) {
-            for octet in value.utf8 { octets += Self.isQuoted(octet) ? [UInt8(ascii: "\\"), octet] : [octet] }
+            for byte in value.utf8 { bytes += Self.isQuoted(byte) ? [UInt8(ascii: "\\"), byte] : [byte] }
         } else {
-            octets.append(contentsOf: value.utf8)
+            bytes.append(contentsOf: value.utf8)
         }
-        octets.append(UInt8(ascii: "\""))
+        bytes.append(UInt8(ascii: "\""))
     }
 
-    private static func isQuoted(_ octet: UInt8) -> Bool { octet == UInt8(ascii: "\"") || octet == UInt8(ascii: "\\") }
+    private static func isQuoted(_ byte: UInt8) -> Bool { byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\") }
 
     /// RFC 8187 §3.2.
     mutating func write(_ name: String, extended value: String) {
         begin(name)
-        octets.append(contentsOf: "UTF-8''".utf8)
-        for octet in value.utf8 {
-            if Self.isPlain(octet) {
-                octets.append(octet)
+        bytes.append(contentsOf: "UTF-8''".utf8)
+        for byte in value.utf8 {
+            if Self.isPlain(byte) {
+                bytes.append(byte)
             } else {
-                octets.append(UInt8(ascii: "%"))
-                octets.append(contentsOf: Hexadecimal.digits(of: [octet]).map { $0 >= 97 ? $0 - 32 : $0 })
+                bytes.append(UInt8(ascii: "%"))
+                bytes.append(contentsOf: Hexadecimal.digits(of: [byte]).map { $0 >= 97 ? $0 - 32 : $0 })
             }
         }
     }
 
-    private static func isPlain(_ octet: UInt8) -> Bool {
-        switch octet {
+    private static func isPlain(_ byte: UInt8) -> Bool {
+        switch byte {
         case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
             UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"):
             true

@@ -87,7 +87,7 @@ final class NTLMDialogue: ConnectionDialogue {
     func heard(_ connection: ConnectionFacts) { state.withLock { $0.facts = connection } }
 
     func goesOn(with offered: OfferedScheme) -> Bool {
-        guard let token = offered.token68.flatMap(NTLMToken.octets) else { return false }
+        guard let token = offered.token68.flatMap(NTLMToken.bytes) else { return false }
         let (nonce, time) = (surroundings.nonce(), surroundings.time())
         return state.withLock { state in
             guard case .negotiate = state.leg, let facts = state.facts, let number = facts.number,

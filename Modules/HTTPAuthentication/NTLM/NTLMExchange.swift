@@ -54,13 +54,13 @@ package struct NTLMExchange: Sendable {
                 isExtended
                     ? .session2(hash, answering: challenge.nonce, nonce: nonce)
                     : .v1(hash, answering: challenge.nonce)
-            ).octets
+            ).bytes
         }
         let key = NTLMHash.v2(password: password.reveal(), user: user.name, domain: user.domain)
-        let serverTime = challenge.targetInfo?[TargetInfo.Kind.timestamp].map { UInt64(littleEndianOctets: $0) }
+        let serverTime = challenge.targetInfo?[TargetInfo.Kind.timestamp].map { UInt64(littleEndianBytes: $0) }
         let response = NTLMResponse.v2(
             key, answering: challenge.nonce, nonce: nonce, time: serverTime ?? time,
-            targetInfo: targetInfo(challenge.targetInfo ?? TargetInfo(), binding).octets,
+            targetInfo: targetInfo(challenge.targetInfo ?? TargetInfo(), binding).bytes,
             hasServerTime: serverTime != nil)
         return covered(last(challenge, response), answering: message)
     }
@@ -70,27 +70,27 @@ package struct NTLMExchange: Sendable {
         var information = server
         let flags = server[TargetInfo.Kind.flags].map { LittleEndian.word($0, at: 0) } ?? 0
         // The last message has a code over all three.
-        information[TargetInfo.Kind.flags] = (flags | 2).littleEndianOctets
+        information[TargetInfo.Kind.flags] = (flags | 2).littleEndianBytes
         information[TargetInfo.Kind.channelBinding] =
             binding.map { Array(Insecure.MD5.hash(data: $0.structure)) } ?? [UInt8](repeating: 0, count: 16)
-        information[TargetInfo.Kind.targetName] = NTLMText.octets(targetName)
+        information[TargetInfo.Kind.targetName] = NTLMText.bytes(targetName)
         return information
     }
 
     private func last(_ challenge: NTLMChallenge, _ response: NTLMResponse) -> NTLMAuthenticate {
         NTLMAuthenticate(
             flags: challenge.flags.intersection(NTLMFlags.offered.union(.targetInfo)),
-            domain: NTLMText.octets(user.domain), user: NTLMText.octets(user.name), response: response,
+            domain: NTLMText.bytes(user.domain), user: NTLMText.bytes(user.name), response: response,
             hasIntegrityCode: response.key != nil)
     }
 
     /// With a code over all three messages (§3.1.5.1.2), so that an attacker cannot change what was negotiated.
     private func covered(_ message: NTLMAuthenticate, answering challenge: [UInt8]) -> [UInt8] {
-        var octets = message.octets
-        guard let key = message.response.key else { return octets }
-        let code = NTLMHash.code(NTLMMessage.negotiate + challenge + octets, key)
+        var bytes = message.bytes
+        guard let key = message.response.key else { return bytes }
+        let code = NTLMHash.code(NTLMMessage.negotiate + challenge + bytes, key)
         let offset = NTLMAuthenticate.integrityCodeOffset
-        octets.replaceSubrange(offset..<offset + code.count, with: code)
-        return octets
+        bytes.replaceSubrange(offset..<offset + code.count, with: code)
+        return bytes
     }
 }

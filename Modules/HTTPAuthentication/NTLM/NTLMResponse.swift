@@ -22,7 +22,7 @@ package struct NTLMResponse: Sendable, Hashable {
         hasServerTime: Bool
     ) -> NTLMResponse {
         let zeros = [UInt8](repeating: 0, count: 4)
-        let blob = [1, 1, 0, 0] + zeros + time.littleEndianOctets + nonce + zeros + targetInfo + zeros
+        let blob = [1, 1, 0, 0] + zeros + time.littleEndianBytes + nonce + zeros + targetInfo + zeros
         let proof = NTLMHash.code(challenge + blob, key)
         let lm =
             hasServerTime
@@ -48,11 +48,11 @@ package struct NTLMResponse: Sendable, Hashable {
 /// The hashes of a password.
 enum NTLMHash {
     /// `NTOWFv1`: can be used in place of the password.
-    static func v1(password: String) -> [UInt8] { MD4.hash(NTLMText.octets(password)) }
+    static func v1(password: String) -> [UInt8] { MD4.hash(NTLMText.bytes(password)) }
 
     /// `NTOWFv2`.
     static func v2(password: String, user: String, domain: String) -> [UInt8] {
-        code(NTLMText.octets(NTLMText.uppercased(user)) + NTLMText.octets(domain), v1(password: password))
+        code(NTLMText.bytes(NTLMText.uppercased(user)) + NTLMText.bytes(domain), v1(password: password))
     }
 
     /// `DESL`: the block under three keys, 16 bytes long together and filled up with zeros.
@@ -62,7 +62,7 @@ enum NTLMHash {
     }
 
     /// HMAC-MD5.
-    static func code(_ octets: [UInt8], _ key: [UInt8]) -> [UInt8] {
-        Array(HMAC<Insecure.MD5>.authenticationCode(for: octets, using: SymmetricKey(data: key)))
+    static func code(_ bytes: [UInt8], _ key: [UInt8]) -> [UInt8] {
+        Array(HMAC<Insecure.MD5>.authenticationCode(for: bytes, using: SymmetricKey(data: key)))
     }
 }

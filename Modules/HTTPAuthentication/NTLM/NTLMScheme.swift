@@ -20,7 +20,7 @@ public struct NTLMScheme: ConnectionScheme {
             (self.nonce, self.time) = (nonce, time)
         }
 
-        package static let system = Surroundings(nonce: randomOctets, time: systemTime)
+        package static let system = Surroundings(nonce: randomBytes, time: systemTime)
     }
 
     /// The name of NTLMv1 and NTLM2 session in the administrator's policy.
@@ -44,7 +44,7 @@ public struct NTLMScheme: ConnectionScheme {
     /// Without data, or with a challenge that can be answered.
     public func takes(_ offered: OfferedScheme) -> Bool {
         offered.parameters.isEmpty
-            && offered.token68.map { NTLMToken.octets($0).flatMap(NTLMChallenge.init) != nil } != false
+            && offered.token68.map { NTLMToken.bytes($0).flatMap(NTLMChallenge.init) != nil } != false
     }
 
     public func makeSession(
@@ -60,9 +60,9 @@ public struct NTLMScheme: ConnectionScheme {
         return NTLMDialogue(exchange, over: lease, hasBody: hasBody, in: surroundings)
     }
 
-    private static func randomOctets() -> [UInt8] {
+    private static func randomBytes() -> [UInt8] {
         var numbers = SystemRandomNumberGenerator()
-        return numbers.next().littleEndianOctets
+        return numbers.next().littleEndianBytes
     }
 
     private static func systemTime() -> UInt64 {

@@ -3,7 +3,7 @@ internal import SallyportBase
 /// Names and passwords as NTLM encodes them.
 enum NTLMText {
     /// UTF-16, the lower byte first.
-    static func octets(_ text: String) -> [UInt8] { text.utf16.flatMap { $0.littleEndianOctets } }
+    static func bytes(_ text: String) -> [UInt8] { text.utf16.flatMap { $0.littleEndianBytes } }
 
     /// As Windows does it: each UTF-16 unit is converted separately, so that the length never changes; `ß` and
     /// characters beyond 16 bits stay, and so do letters that would become another letter when converted back to lower

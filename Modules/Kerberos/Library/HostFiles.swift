@@ -8,7 +8,7 @@ enum HostFiles {
 
     static func user(ofKeytab path: String) throws(KerberosError) -> KerberosUser {
         let context = try KerberosContext()
-        var name = unsafe sk_octets()
+        var name = unsafe sk_bytes()
         let code = unsafe sk_keytab_client(context.handle, path, &name)
         guard code == 0 else {
             throw KerberosError(.keytab, "The keytab cannot be read: \(context.error(code).message)")

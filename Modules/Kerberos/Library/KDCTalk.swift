@@ -51,13 +51,13 @@ final class KDCTalk {
 
     /// - Parameter answer: a KDC's answer; empty at first.
     func step(_ answer: [UInt8]) throws(KerberosError) -> Step {
-        var (message, realm, isDone) = unsafe (sk_octets(), sk_octets(), Int32(0))
+        var (message, realm, isDone) = unsafe (sk_bytes(), sk_bytes(), Int32(0))
         let code = unsafe answer.withUnsafeBufferPointer { answer in
             unsafe sk_talk_step(handle, answer.baseAddress, answer.count, &message, &realm, &isDone)
         }
         defer {
-            unsafe sk_octets_free(&message)
-            unsafe sk_octets_free(&realm)
+            unsafe sk_bytes_free(&message)
+            unsafe sk_bytes_free(&realm)
         }
         try context.check(code)
         return isDone != 0 ? .done : unsafe .send(message.take(), realm: realm.takeText())

@@ -58,11 +58,11 @@ final class KerberosContext {
     }
 }
 
-extension sk_octets {
+extension sk_bytes {
     /// Copies the bytes; krb5's buffer is cleared and freed.
     mutating func take() -> [UInt8] {
-        let taken = unsafe octets == nil ? [] : Array(UnsafeBufferPointer(start: octets, count: count))
-        unsafe sk_octets_free(&self)
+        let taken = unsafe bytes == nil ? [] : Array(UnsafeBufferPointer(start: bytes, count: count))
+        unsafe sk_bytes_free(&self)
         return taken
     }
 

@@ -15,7 +15,7 @@ final class ServiceProof {
     ///   - delegated: a forwarded ticket-granting ticket that the service gets.
     init(_ ticket: Ticket, binding: [UInt8]?, delegated: Ticket?) throws(KerberosError) {
         let context = try KerberosContext(offset: ticket.offset)
-        var (request, made): (sk_octets, OpaquePointer?) = unsafe (sk_octets(), nil)
+        var (request, made): (sk_bytes, OpaquePointer?) = unsafe (sk_bytes(), nil)
         let code = unsafe (binding ?? []).withUnsafeBufferPointer { binding in
             var options = unsafe sk_token_options()
             unsafe options.binding = binding.isEmpty ? nil : binding.baseAddress

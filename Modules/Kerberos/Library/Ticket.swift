@@ -47,29 +47,29 @@ final class Ticket: @unchecked Sendable {
     }
 
     func client(_ context: KerberosContext) throws(KerberosError) -> String {
-        var text = unsafe sk_octets()
+        var text = unsafe sk_bytes()
         try context.check(unsafe sk_ticket_client(context.handle, handle, &text))
         return unsafe text.takeText()
     }
 
     func server(_ context: KerberosContext) throws(KerberosError) -> String {
-        var text = unsafe sk_octets()
+        var text = unsafe sk_bytes()
         try context.check(unsafe sk_ticket_server(context.handle, handle, &text))
         return unsafe text.takeText()
     }
 
     /// krb5's own format, with the session key.
-    func octets(_ context: KerberosContext) throws(KerberosError) -> [UInt8] {
-        var octets = unsafe sk_octets()
-        try context.check(unsafe sk_ticket_marshal(context.handle, handle, &octets))
-        return unsafe octets.take()
+    func bytes(_ context: KerberosContext) throws(KerberosError) -> [UInt8] {
+        var bytes = unsafe sk_bytes()
+        try context.check(unsafe sk_ticket_marshal(context.handle, handle, &bytes))
+        return unsafe bytes.take()
     }
 
-    /// Reads the result of ``octets(_:)``.
-    convenience init(_ octets: [UInt8], offset: Int32, _ context: KerberosContext) throws(KerberosError) {
+    /// Reads the result of ``bytes(_:)``.
+    convenience init(_ bytes: [UInt8], offset: Int32, _ context: KerberosContext) throws(KerberosError) {
         var made: OpaquePointer?
-        let code = unsafe octets.withUnsafeBufferPointer { octets in
-            unsafe octets.baseAddress.map { unsafe sk_ticket_unmarshal(context.handle, $0, octets.count, &made) } ?? -1
+        let code = unsafe bytes.withUnsafeBufferPointer { bytes in
+            unsafe bytes.baseAddress.map { unsafe sk_ticket_unmarshal(context.handle, $0, bytes.count, &made) } ?? -1
         }
         guard code == 0, let made = unsafe made else {
             throw KerberosError(.store, "A stored ticket cannot be read.")

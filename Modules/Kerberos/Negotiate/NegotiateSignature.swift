@@ -94,10 +94,10 @@ actor NegotiateSignature: RequestSignature {
     }
 
     static func answer(in text: String) throws(WireError) -> Answer {
-        let octets = try Base64.decode(text.utf8)
+        let bytes = try Base64.decode(text.utf8)
         // Some services answer without SPNEGO.
-        if let token = try? KerberosToken(parsing: octets), token.kind == .reply { return Answer(reply: token.message) }
-        guard case .answer(let answer) = try SPNEGOToken(parsing: octets), answer.state == .completed,
+        if let token = try? KerberosToken(parsing: bytes), token.kind == .reply { return Answer(reply: token.message) }
+        guard case .answer(let answer) = try SPNEGOToken(parsing: bytes), answer.state == .completed,
             answer.mechanism?.isKerberos ?? true, let inner = answer.token
         else { throw WireError(.unsupported, "The service does not say that it has accepted the token.") }
         let token = try KerberosToken(parsing: inner)

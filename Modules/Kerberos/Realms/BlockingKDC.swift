@@ -77,8 +77,8 @@ final class BlockingKDC: @unchecked Sendable {
     }
 
     /// Must be called for each question: the thread waits for it.
-    private func answer(_ octets: [UInt8]?) {
-        state.withLock { $0.answer = octets }
+    private func answer(_ bytes: [UInt8]?) {
+        state.withLock { $0.answer = bytes }
         unsafe sem_post(semaphore)
     }
 
@@ -138,8 +138,8 @@ final class BlockingKDC: @unchecked Sendable {
         guard let who = unsafe who else { return -1 }
         let kdc = unsafe Unmanaged<BlockingKDC>.fromOpaque(who).takeUnretainedValue()
         let name = unsafe String(decoding: UnsafeBufferPointer(start: realm, count: realmCount), as: UTF8.self)
-        let octets = unsafe Array(UnsafeBufferPointer(start: message, count: count))
-        guard let found = kdc.ask(octets, realm: name), let copy = unsafe malloc(max(found.count, 1)) else {
+        let bytes = unsafe Array(UnsafeBufferPointer(start: message, count: count))
+        guard let found = kdc.ask(bytes, realm: name), let copy = unsafe malloc(max(found.count, 1)) else {
             return sk_aborted
         }
         unsafe copy.copyMemory(from: found, byteCount: found.count)

@@ -82,10 +82,10 @@ struct KDCClient: Sendable {
             try await tunnel.write(Self.framed(message))
             var answer = AnswerReader(limit: Self.maximumAnswer)
             while true {
-                guard let octets = try await tunnel.read() else {
+                guard let bytes = try await tunnel.read() else {
                     throw LoadError(.connectionLost, at: .response, "The KDC ended the connection without an answer.")
                 }
-                if let whole = try answer.receive(octets) { return .success(whole) }
+                if let whole = try answer.receive(bytes) { return .success(whole) }
             }
         } catch {
             return .failure(error)
@@ -93,29 +93,29 @@ struct KDCClient: Sendable {
     }
 
     static func framed(_ message: [UInt8]) -> [UInt8] {
-        UInt32(message.count).bigEndianOctets + message
+        UInt32(message.count).bigEndianBytes + message
     }
 }
 
 /// Assembles one answer from received bytes.
 package struct AnswerReader: Sendable {
     private let limit: Int
-    private var octets: [UInt8] = []
+    private var bytes: [UInt8] = []
 
     package init(limit: Int) { self.limit = limit }
 
     /// - Returns: the answer once it is complete.
     /// - Throws: `responseTooLarge` before more than the limit is taken in; `protocolViolation` for an empty answer.
     package mutating func receive(_ more: [UInt8]) throws(LoadError) -> [UInt8]? {
-        octets += more
-        guard octets.count >= 4 else { return nil }
+        bytes += more
+        guard bytes.count >= 4 else { return nil }
         // The first bit is reserved for extensions (RFC 4120 §7.2.2), none of which is supported.
-        let count = Int(UInt32(bigEndianOctets: octets.prefix(4)))
+        let count = Int(UInt32(bigEndianBytes: bytes.prefix(4)))
         guard count > 0 else { throw LoadError(.protocolViolation, at: .response, "The KDC's answer is empty.") }
         guard count <= limit else {
             throw LoadError(.responseTooLarge, at: .response, "A KDC's answer has at most \(limit) bytes.")
         }
-        guard octets.count >= 4 + count else { return nil }
-        return Array(octets[4..<4 + count])
+        guard bytes.count >= 4 + count else { return nil }
+        return Array(bytes[4..<4 + count])
     }
 }

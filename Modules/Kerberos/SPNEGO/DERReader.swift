@@ -7,7 +7,7 @@ internal import SallyportWire
 struct DERReader {
     private(set) var rest: ArraySlice<UInt8>
 
-    init(_ octets: ArraySlice<UInt8>) { rest = octets }
+    init(_ bytes: ArraySlice<UInt8>) { rest = bytes }
 
     var isAtEnd: Bool { rest.isEmpty }
     /// The tag of the next element.
@@ -29,8 +29,8 @@ struct DERReader {
     }
 
     /// The contents of the only element inside an element.
-    static func only(_ tag: UInt8, in octets: ArraySlice<UInt8>) throws(WireError) -> ArraySlice<UInt8> {
-        var reader = DERReader(octets)
+    static func only(_ tag: UInt8, in bytes: ArraySlice<UInt8>) throws(WireError) -> ArraySlice<UInt8> {
+        var reader = DERReader(bytes)
         let contents = try reader.element(tag)
         guard reader.isAtEnd else { throw WireError(.malformed, "There are bytes after an element.") }
         return contents
@@ -58,11 +58,11 @@ enum DERWriter {
 
     private static func length(_ count: Int) -> [UInt8] {
         guard count >= 0x80 else { return [UInt8(count)] }
-        var (rest, octets): (Int, [UInt8]) = (count, [])
+        var (rest, bytes): (Int, [UInt8]) = (count, [])
         while rest > 0 {
-            octets.insert(UInt8(rest & 0xff), at: 0)
+            bytes.insert(UInt8(rest & 0xff), at: 0)
             rest >>= 8
         }
-        return [0x80 | UInt8(octets.count)] + octets
+        return [0x80 | UInt8(bytes.count)] + bytes
     }
 }

@@ -36,11 +36,11 @@ package struct GSSToken: Sendable, Hashable {
         self.contents = contents
     }
 
-    package init(parsing octets: [UInt8]) throws(WireError) {
-        guard octets.count <= Self.maximumLength else {
+    package init(parsing bytes: [UInt8]) throws(WireError) {
+        guard bytes.count <= Self.maximumLength else {
             throw WireError(.tooLarge, "A token of GSS-API has at most \(Self.maximumLength) bytes.")
         }
-        var reader = DERReader(try DERReader.only(0x60, in: octets[...]))
+        var reader = DERReader(try DERReader.only(0x60, in: bytes[...]))
         mechanism = try GSSMechanism(identifier: Self.identifier(reader.element(0x06)))
         contents = Array(reader.rest)
     }
@@ -73,16 +73,16 @@ package struct KerberosToken: Sendable, Hashable {
         self.message = message
     }
 
-    package init(parsing octets: [UInt8]) throws(WireError) {
-        let token = try GSSToken(parsing: octets)
+    package init(parsing bytes: [UInt8]) throws(WireError) {
+        let token = try GSSToken(parsing: bytes)
         guard token.mechanism.isKerberos else { throw WireError(.unsupported, "The token is not one of Kerberos.") }
         guard token.contents.count > 2,
-            let kind = Kind(rawValue: UInt16(bigEndianOctets: token.contents.prefix(2)))
+            let kind = Kind(rawValue: UInt16(bigEndianBytes: token.contents.prefix(2)))
         else { throw WireError(.malformed, "The token does not begin a Kerberos context.") }
         self.init(kind, Array(token.contents.dropFirst(2)))
     }
 
     package var serialized: [UInt8] {
-        GSSToken(.kerberos, kind.rawValue.bigEndianOctets + message).serialized
+        GSSToken(.kerberos, kind.rawValue.bigEndianBytes + message).serialized
     }
 }

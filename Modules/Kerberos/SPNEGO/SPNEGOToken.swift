@@ -5,15 +5,15 @@ package enum SPNEGOToken: Sendable, Hashable {
     case offer(SPNEGOOffer)
     case answer(SPNEGOAnswer)
 
-    package init(parsing octets: [UInt8]) throws(WireError) {
-        guard octets.count <= GSSToken.maximumLength else {
+    package init(parsing bytes: [UInt8]) throws(WireError) {
+        guard bytes.count <= GSSToken.maximumLength else {
             throw WireError(.tooLarge, "A token of SPNEGO has at most \(GSSToken.maximumLength) bytes.")
         }
-        guard octets.first == 0x60 else {
-            self = .answer(try SPNEGOAnswer(parsing: DERReader.only(0xa1, in: octets[...])))
+        guard bytes.first == 0x60 else {
+            self = .answer(try SPNEGOAnswer(parsing: DERReader.only(0xa1, in: bytes[...])))
             return
         }
-        let token = try GSSToken(parsing: octets)
+        let token = try GSSToken(parsing: bytes)
         guard token.mechanism == .negotiation else { throw WireError(.unsupported, "The token is not SPNEGO.") }
         self = .offer(try SPNEGOOffer(parsing: DERReader.only(0xa0, in: token.contents[...])))
     }
@@ -44,8 +44,8 @@ package struct SPNEGOOffer: Sendable, Hashable {
     /// The input of a `mechListMIC`: the list in DER (§5).
     package var list: [UInt8] { DERWriter.element(0x30, mechanisms.flatMap(\.element)) }
 
-    init(parsing octets: ArraySlice<UInt8>) throws(WireError) {
-        var reader = DERReader(try DERReader.only(0x30, in: octets))
+    init(parsing bytes: ArraySlice<UInt8>) throws(WireError) {
+        var reader = DERReader(try DERReader.only(0x30, in: bytes))
         var list = DERReader(try DERReader.only(0x30, in: reader.element(0xa0)))
         mechanisms = []
         while !list.isAtEnd {
@@ -56,15 +56,15 @@ package struct SPNEGOOffer: Sendable, Hashable {
         }
         guard !mechanisms.isEmpty else { throw WireError(.malformed, "No mechanism is offered.") }
         _ = try reader.optional(0xa1).map { (flags) throws(WireError) in try DERReader.only(0x03, in: flags) }
-        token = try reader.octets(0xa2)
-        listCode = try reader.octets(0xa3)
+        token = try reader.bytes(0xa2)
+        listCode = try reader.bytes(0xa3)
         guard reader.isAtEnd else { throw WireError(.malformed, "There are bytes after an offer.") }
     }
 
     var contents: [UInt8] {
         DERWriter.element(
             0x30,
-            DERWriter.element(0xa0, list) + SPNEGOAnswer.octets(0xa2, token) + SPNEGOAnswer.octets(0xa3, listCode))
+            DERWriter.element(0xa0, list) + SPNEGOAnswer.bytes(0xa2, token) + SPNEGOAnswer.bytes(0xa3, listCode))
     }
 }
 
@@ -92,8 +92,8 @@ package struct SPNEGOAnswer: Sendable, Hashable {
         self.listCode = listCode
     }
 
-    init(parsing octets: ArraySlice<UInt8>) throws(WireError) {
-        var reader = DERReader(try DERReader.only(0x30, in: octets))
+    init(parsing bytes: ArraySlice<UInt8>) throws(WireError) {
+        var reader = DERReader(try DERReader.only(0x30, in: bytes))
         if let contents = try reader.optional(0xa0) {
             let value = try DERReader.only(0x0a, in: contents)
             guard value.count == 1, let first = value.first, let state = State(rawValue: first) else {
@@ -104,25 +104,25 @@ package struct SPNEGOAnswer: Sendable, Hashable {
         if let contents = try reader.optional(0xa1) {
             mechanism = GSSMechanism(identifier: try GSSToken.identifier(DERReader.only(0x06, in: contents)))
         }
-        token = try reader.octets(0xa2)
-        listCode = try reader.octets(0xa3)
+        token = try reader.bytes(0xa2)
+        listCode = try reader.bytes(0xa3)
         guard reader.isAtEnd else { throw WireError(.malformed, "There are bytes after an answer.") }
     }
 
     var contents: [UInt8] {
         let state = state.map { DERWriter.element(0xa0, DERWriter.element(0x0a, [$0.rawValue])) } ?? []
         let mechanism = mechanism.map { DERWriter.element(0xa1, $0.element) } ?? []
-        return DERWriter.element(0x30, state + mechanism + Self.octets(0xa2, token) + Self.octets(0xa3, listCode))
+        return DERWriter.element(0x30, state + mechanism + Self.bytes(0xa2, token) + Self.bytes(0xa3, listCode))
     }
 
-    static func octets(_ tag: UInt8, _ octets: [UInt8]?) -> [UInt8] {
-        octets.map { DERWriter.element(tag, DERWriter.element(0x04, $0)) } ?? []
+    static func bytes(_ tag: UInt8, _ bytes: [UInt8]?) -> [UInt8] {
+        bytes.map { DERWriter.element(tag, DERWriter.element(0x04, $0)) } ?? []
     }
 }
 
 extension DERReader {
     /// A byte string in its own element, if there is one.
-    fileprivate mutating func octets(_ tag: UInt8) throws(WireError) -> [UInt8]? {
+    fileprivate mutating func bytes(_ tag: UInt8) throws(WireError) -> [UInt8]? {
         guard let contents = try optional(tag) else { return nil }
         return Array(try DERReader.only(0x04, in: contents))
     }

@@ -16,7 +16,7 @@ package struct TicketRecord: Sendable {
         /// Nil for the ticket-granting ticket.
         var service: ServiceName?
         var offset: Int32
-        var octets: [UInt8]
+        var bytes: [UInt8]
     }
 
     var owner: TicketOwner
@@ -24,23 +24,23 @@ package struct TicketRecord: Sendable {
 
     init(_ owner: TicketOwner, _ entries: [Entry]) { (self.owner, self.entries) = (owner, entries) }
 
-    package var octets: [UInt8] {
-        var writer = OctetWriter([Self.version])
+    package var bytes: [UInt8] {
+        var writer = ByteWriter([Self.version])
         writer.part(owner.principal.name.utf8, 4)
         writer.part(owner.user.description.utf8, 4)
         for entry in entries {
             writer.number(UInt64(UInt32(bitPattern: entry.offset)), 4)
             writer.part((entry.service?.service ?? "").utf8, 4)
             writer.part((entry.service?.host ?? "").utf8, 4)
-            writer.part(entry.octets, 4)
+            writer.part(entry.bytes, 4)
         }
-        return writer.octets
+        return writer.bytes
     }
 
-    /// Nil for anything that ``octets`` cannot have written.
-    package init?(_ octets: [UInt8]) {
-        guard octets.count <= Self.maximumLength else { return nil }
-        var reader = OctetReader(octets)
+    /// Nil for anything that ``bytes`` cannot have written.
+    package init?(_ bytes: [UInt8]) {
+        guard bytes.count <= Self.maximumLength else { return nil }
+        var reader = ByteReader(bytes)
         guard reader.byte() == Self.version, let principal = reader.text(4), let name = reader.text(4),
             let user = KerberosUser(parsing: name)
         else { return nil }
@@ -52,7 +52,7 @@ package struct TicketRecord: Sendable {
                 let host = reader.text(4), let ticket = reader.part(4), service.isEmpty == host.isEmpty
             else { return nil }
             let name = service.isEmpty ? nil : ServiceName(service: service, host: host)
-            entries.append(Entry(service: name, offset: Int32(bitPattern: UInt32(offset)), octets: Array(ticket)))
+            entries.append(Entry(service: name, offset: Int32(bitPattern: UInt32(offset)), bytes: Array(ticket)))
         }
     }
 }
@@ -63,8 +63,8 @@ extension TicketRecord {
         guard let context = try? KerberosContext() else { return nil }
         var entries: [Entry] = []
         func add(_ ticket: Ticket, _ service: ServiceName?) {
-            guard let octets = try? ticket.octets(context) else { return }
-            entries.append(Entry(service: service, offset: ticket.offset, octets: octets))
+            guard let bytes = try? ticket.bytes(context) else { return }
+            entries.append(Entry(service: service, offset: ticket.offset, bytes: bytes))
         }
         if let granting = book.granting { add(granting, nil) }
         for (service, ticket) in book.services { add(ticket, service) }
@@ -75,7 +75,7 @@ extension TicketRecord {
     func fill(_ book: inout TicketBook) {
         guard let context = try? KerberosContext() else { return }
         for entry in entries {
-            guard let ticket = try? Ticket(entry.octets, offset: entry.offset, context) else { continue }
+            guard let ticket = try? Ticket(entry.bytes, offset: entry.offset, context) else { continue }
             if let service = entry.service { book.put(ticket, for: service) } else { book.put(granting: ticket) }
         }
     }

@@ -17,15 +17,15 @@ struct TicketStorage: Sendable {
     /// A principal's name may contain anything, so its length comes first.
     private static func key(_ owner: TicketOwner) -> [UInt8] {
         let name = Array(owner.principal.name.utf8)
-        return UInt32(name.count).bigEndianOctets + name + Array(owner.user.description.utf8)
+        return UInt32(name.count).bigEndianBytes + name + Array(owner.user.description.utf8)
     }
 
     /// Reads all readable records: a damaged one is lost, and its tickets are requested again.
     func load() throws -> [TicketRecord] {
         var found: [TicketRecord] = []
         try store.read { transaction in
-            try transaction.forEachSound(in: records) { _, octets in
-                if let record = TicketRecord(octets) { found.append(record) }
+            try transaction.forEachSound(in: records) { _, bytes in
+                if let record = TicketRecord(bytes) { found.append(record) }
             } damaged: {
             }
         }
@@ -37,10 +37,10 @@ struct TicketStorage: Sendable {
     /// - Parameter record: nil removes the record; so does a record that is too long to be stored.
     func write(_ owner: TicketOwner, _ record: TicketRecord?) async throws {
         let (records, key) = (records, Self.key(owner))
-        let octets = record?.octets
+        let bytes = record?.bytes
         try await store.write { transaction in
-            if let octets, octets.count <= TicketRecord.maximumLength {
-                try transaction.set(octets, for: key, in: records)
+            if let bytes, bytes.count <= TicketRecord.maximumLength {
+                try transaction.set(bytes, for: key, in: records)
             } else {
                 try transaction.remove(key, from: records)
             }

@@ -170,7 +170,7 @@ extension BodyPipe {
     package var isIdle: Bool { machine.withLock { $0.isIdle } }
 
     /// The number of available bytes.
-    package var bufferedOctets: Int { machine.withLock { $0.bufferedOctets } }
+    package var bufferedBytes: Int { machine.withLock { $0.bufferedBytes } }
 
     /// Whether the producer has finished.
     package var isFinished: Bool { machine.withLock { $0.isFinished } }

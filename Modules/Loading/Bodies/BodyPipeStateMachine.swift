@@ -31,7 +31,7 @@ struct BodyPipeStateMachine: Sendable {
     /// The fields after the body, once all chunks were taken.
     var trailers: HTTPFields? { if case .finished = end, chunks.isEmpty { receivedTrailers } else { nil } }
 
-    var bufferedOctets: Int { chunks.octets }
+    var bufferedBytes: Int { chunks.bytes }
 
     /// No bytes are available, but more may come.
     var isIdle: Bool { if case .open = end { chunks.isEmpty } else { false } }
@@ -53,8 +53,8 @@ struct BodyPipeStateMachine: Sendable {
         guard !chunk.isEmpty else { return (.more, actions) }
         chunks.append(chunk)
         actions.callsHasBytes = clearOwed(&owesHasBytes)
-        if !isHeld || chunks.octets >= watermarks.high { actions.resumeConsumer = waitingConsumer() }
-        guard chunks.octets >= watermarks.high else { return (.more, actions) }
+        if !isHeld || chunks.bytes >= watermarks.high { actions.resumeConsumer = waitingConsumer() }
+        guard chunks.bytes >= watermarks.high else { return (.more, actions) }
         owesHasRoom = true
         return (.full, actions)
     }
@@ -83,7 +83,7 @@ struct BodyPipeStateMachine: Sendable {
         switch end {
         case .discarded:
             actions.resumeProducer = (continuation, .failure(Self.discardedByConsumer()))
-        case .open where chunks.octets >= watermarks.low && !Task.isCancelled:
+        case .open where chunks.bytes >= watermarks.low && !Task.isCancelled:
             producer = continuation
         case .open, .finished, .failed:
             actions.resumeProducer = (continuation, Task.isCancelled ? .failure(.cancelled()) : .success(()))
@@ -116,7 +116,7 @@ struct BodyPipeStateMachine: Sendable {
     mutating func taken(upTo limit: Int) -> (BodyPipe.TakeResult, Actions) {
         var actions = Actions()
         guard let chunk = chunks.take(upTo: limit) else { return (emptyResult(), actions) }
-        guard chunks.octets < watermarks.low else { return (.bytes(chunk), actions) }
+        guard chunks.bytes < watermarks.low else { return (.bytes(chunk), actions) }
         actions.callsHasRoom = clearOwed(&owesHasRoom)
         actions.resumeProducer = producer.take().map { ($0, .success(())) }
         return (.bytes(chunk), actions)
@@ -202,13 +202,13 @@ struct ChunkQueue: Sendable {
     private var head = 0
     /// How many bytes of the first chunk were already taken.
     private var offset = 0
-    private(set) var octets = 0
+    private(set) var bytes = 0
 
     var isEmpty: Bool { head == chunks.count }
 
     mutating func append(_ chunk: [UInt8]) {
         chunks.append(chunk)
-        octets += chunk.count
+        bytes += chunk.count
     }
 
     /// The first chunk, cut where it is longer than `limit`; nil if there is none.
@@ -217,7 +217,7 @@ struct ChunkQueue: Sendable {
         let rest = chunks[head].count - offset
         let isWhole = rest <= limit
         let taken = isWhole && offset == 0 ? chunks[head] : Array(chunks[head][offset..<offset + min(rest, limit)])
-        octets -= taken.count
+        bytes -= taken.count
         if isWhole { dropFirst() } else { offset += taken.count }
         return taken
     }

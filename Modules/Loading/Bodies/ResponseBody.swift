@@ -45,7 +45,7 @@ public struct ResponseBody: AsyncSequence, BodySource {
     }
 
     private func check(_ count: Int, _ limit: ByteCount) throws(LoadError) {
-        guard count > limit.octets else { return }
+        guard count > limit.bytes else { return }
         discard()
         throw LoadError(.responseTooLarge, at: .response, "The body is longer than \(limit).")
     }

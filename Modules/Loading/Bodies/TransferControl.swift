@@ -27,5 +27,5 @@ package protocol TransferControl: AnyObject, Sendable {
 
     /// The number of bytes of the request's body that were passed to the connection; it decreases if the body is sent
     /// again.
-    func sent(_ octets: Int64, of total: Int64?)
+    func sent(_ bytes: Int64, of total: Int64?)
 }

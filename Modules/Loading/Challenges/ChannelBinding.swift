@@ -13,6 +13,6 @@ public struct ChannelBinding: Sendable, Hashable {
 
     /// `gss_channel_bindings_struct` as bytes, without addresses (RFC 4121 §4.1.1.2): NTLM and Kerberos send its MD5.
     public var structure: [UInt8] {
-        [UInt8](repeating: 0, count: 16) + UInt32(data.count).littleEndianOctets + data
+        [UInt8](repeating: 0, count: 16) + UInt32(data.count).littleEndianBytes + data
     }
 }

@@ -16,8 +16,8 @@ extension Credential {
                 .invalidRequest, at: .request,
                 "Basic allows no colon in a user's name, and no control character in name or password.")
         }
-        let octets = Array(user) + [UInt8(ascii: ":")] + password
-        return Redacted("Basic \(Data(octets).base64EncodedString())")
+        let bytes = Array(user) + [UInt8(ascii: ":")] + password
+        return Redacted("Basic \(Data(bytes).base64EncodedString())")
     }
 
     private static func isControl(_ byte: UInt8) -> Bool { byte < 32 || byte == 127 }

@@ -9,8 +9,8 @@ package struct ExchangeReport: Sendable {
     package var end = Duration.zero
     package var tlsVersion: String?
     package var tlsCipher: String?
-    package var sent = LoadRecord.Octets()
-    package var received = LoadRecord.Octets()
+    package var sent = LoadRecord.Bytes()
+    package var received = LoadRecord.Bytes()
     package var failure: LoadError?
     /// How a stream that was open has ended; nil for an exchange, and for a stream that could not be opened.
     package var streamEnd: LoadRecorder.End?

@@ -25,7 +25,7 @@ public struct LoadRecord: Sendable, Hashable, Codable {
     public var outcome: String
     public var error: Failure?
     /// How many decoded bytes of the body the app has read; for a stream, how many were received.
-    public var bodyOctets = 0
+    public var bodyBytes = 0
     /// One for each exchange, or for each attempt to open a stream, in order.
     public var hops: [Hop] = []
     /// In order.
@@ -54,8 +54,8 @@ public struct LoadRecord: Sendable, Hashable, Codable {
         public var rule: String?
         public var phases = Phases()
         public var connection = Connection()
-        public var sent = Octets()
-        public var received = Octets()
+        public var sent = Bytes()
+        public var received = Bytes()
     }
 
     /// The duration of each phase of a hop; nil for a phase that did not happen: a reused connection has neither
@@ -110,7 +110,7 @@ public struct LoadRecord: Sendable, Hashable, Codable {
     }
 
     /// Transferred bytes in one direction, with heads as HTTP/1.1 writes them; CONNECT counts as a head.
-    public struct Octets: Sendable, Hashable, Codable {
+    public struct Bytes: Sendable, Hashable, Codable {
         public var head = 0
         /// As sent: with its content coding, without transfer coding.
         public var body = 0

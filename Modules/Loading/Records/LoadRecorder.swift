@@ -78,7 +78,7 @@ package final class LoadRecorder: Sendable {
         }
     }
 
-    package func took(_ octets: Int) { state.withLock { $0.record.bodyOctets += octets } }
+    package func took(_ bytes: Int) { state.withLock { $0.record.bodyBytes += bytes } }
 
     package func decided(_ kind: LoadRecord.Decision.Kind, _ value: String, because reason: String? = nil) {
         let now = elapsed

@@ -7,11 +7,11 @@ package protocol ByteChannel: AnyObject, Sendable {
     /// The facts without the decision and the switched-off checks, which the code that opened the channel knows.
     var facts: StreamFacts { get }
     /// The number of the app's bytes that were given to TLS, or to the socket.
-    var sentOctets: Int { get }
+    var sentBytes: Int { get }
     /// The number of the server's bytes that came out of TLS, or of the socket.
-    var receivedOctets: Int { get }
+    var receivedBytes: Int { get }
     /// The number of bytes that wait to be sent, apart from some 64 KiB that the event loop has already taken to send.
-    var unsentOctets: Int { get }
+    var unsentBytes: Int { get }
     /// Whether a task is waiting for bytes.
     var isBeingRead: Bool { get }
     /// Why the connection broke; nil while it has not broken, and after a regular end.

@@ -60,9 +60,9 @@ public final class ByteStream: Sendable {
     public var isSecure: Bool { channel.facts.tls != nil }
 
     /// The number of the app's bytes that were given to the connection, without TLS's own overhead.
-    public var sentOctets: Int { channel.sentOctets }
+    public var sentBytes: Int { channel.sentBytes }
     /// The number of bytes that came from the server, whether the app has read them or not.
-    public var receivedOctets: Int { channel.receivedOctets }
+    public var receivedBytes: Int { channel.receivedBytes }
 
     // MARK: Reading
 

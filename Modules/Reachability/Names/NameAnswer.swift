@@ -88,8 +88,8 @@ extension NameAnswer {
     private static func record(_ record: DNSMessage.Record, of type: RecordType) -> Record? {
         let value: Record.Value
         switch (record.data, type) {
-        case (.address(let address), .a) where address.octets.count == 4: value = .address(address)
-        case (.address(let address), .aaaa) where address.octets.count == 16: value = .address(address)
+        case (.address(let address), .a) where address.bytes.count == 4: value = .address(address)
+        case (.address(let address), .aaaa) where address.bytes.count == 16: value = .address(address)
         case (.canonicalName(let target), .cname): value = .canonicalName("\(target)")
         case (.service(let priority, let weight, let port, let target), .srv):
             value = .service(target: "\(target)", port: port, priority: priority, weight: weight)

@@ -1,12 +1,12 @@
 /// Reads numbers in the machine's byte order from a range of bytes, as the kernel lays out its structures. Every read
 /// may find fewer bytes than it needs, and returns nil then.
 struct HostOrderReader {
-    private let octets: [UInt8]
+    private let bytes: [UInt8]
     private(set) var offset: Int
     let end: Int
 
-    init(_ octets: [UInt8], _ range: Range<Int>) {
-        self.octets = octets
+    init(_ bytes: [UInt8], _ range: Range<Int>) {
+        self.bytes = bytes
         offset = range.lowerBound
         end = range.upperBound
     }
@@ -23,9 +23,9 @@ struct HostOrderReader {
         var value: UInt32 = 0
         for index in 0..<length {
             #if _endian(little)
-            value |= UInt32(octets[offset + index]) << UInt32(8 * index)
+            value |= UInt32(bytes[offset + index]) << UInt32(8 * index)
             #else
-            value = value << 8 | UInt32(octets[offset + index])
+            value = value << 8 | UInt32(bytes[offset + index])
             #endif
         }
         return value
@@ -39,7 +39,7 @@ struct HostOrderReader {
     }
 
     /// The remaining bytes.
-    var rest: ArraySlice<UInt8> { octets[offset..<end] }
+    var rest: ArraySlice<UInt8> { bytes[offset..<end] }
 
     /// The next attribute (`struct rtattr`), aligned to 4 bytes; nil at the end, and if the rest is not an attribute.
     mutating func attribute() -> NetlinkAttribute? {
@@ -50,18 +50,18 @@ struct HostOrderReader {
         }
         defer { offset = min(end, start + (length + 3) & ~3) }
         // The two highest bits describe the encoding of the value.
-        return NetlinkAttribute(type: type & 0x3fff, octets: octets, range: (start + 4)..<(start + length))
+        return NetlinkAttribute(type: type & 0x3fff, bytes: bytes, range: (start + 4)..<(start + length))
     }
 }
 
 /// A value in a message, after its type.
 struct NetlinkAttribute {
     let type: UInt16
-    let octets: [UInt8]
+    let bytes: [UInt8]
     let range: Range<Int>
 
-    var reader: HostOrderReader { HostOrderReader(octets, range) }
-    var value: [UInt8] { Array(octets[range]) }
+    var reader: HostOrderReader { HostOrderReader(bytes, range) }
+    var value: [UInt8] { Array(bytes[range]) }
 
     var number: UInt32? {
         var reader = reader
@@ -69,5 +69,5 @@ struct NetlinkAttribute {
     }
 
     /// Text up to its final zero; nil if it is not UTF-8.
-    var text: String? { String(validating: octets[range].prefix { $0 != 0 }, as: UTF8.self) }
+    var text: String? { String(validating: bytes[range].prefix { $0 != 0 }, as: UTF8.self) }
 }

@@ -43,9 +43,9 @@ struct NetlinkConversation: Sendable {
     /// A datagram arrived.
     ///
     /// - Parameter sender: the port that sent it. Any process may send; only the kernel, port 0, is believed.
-    mutating func received(_ octets: [UInt8], from sender: UInt32) -> [Action] {
+    mutating func received(_ bytes: [UInt8], from sender: UInt32) -> [Action] {
         guard sender == 0 else { return [] }
-        guard let messages = NetlinkMessage.messages(in: octets) else { return lost() }
+        guard let messages = NetlinkMessage.messages(in: bytes) else { return lost() }
         return messages.flatMap { take($0) }
     }
 

@@ -5,16 +5,16 @@ extension NetlinkMessage {
     package static let maximumLength = 64 << 10
 
     /// The messages of one datagram; nil if its lengths are inconsistent, so that it cannot be parsed.
-    package static func messages(in octets: [UInt8]) -> [NetlinkMessage]? {
-        guard octets.count <= maximumLength else { return nil }
+    package static func messages(in bytes: [UInt8]) -> [NetlinkMessage]? {
+        guard bytes.count <= maximumLength else { return nil }
         var messages: [NetlinkMessage] = []
         var start = 0
-        while start < octets.count {
-            var header = HostOrderReader(octets, start..<octets.count)
+        while start < bytes.count {
+            var header = HostOrderReader(bytes, start..<bytes.count)
             guard let length = header.number32().flatMap(Int.init(exactly:)), length >= 16,
-                length <= octets.count - start, let type = header.number16(), let flags = header.number16(),
+                length <= bytes.count - start, let type = header.number16(), let flags = header.number16(),
                 let sequence = header.number32(), let port = header.number32(),
-                let content = content(type, HostOrderReader(octets, (start + 16)..<(start + length)))
+                let content = content(type, HostOrderReader(bytes, (start + 16)..<(start + length)))
             else { return nil }
             messages.append(
                 NetlinkMessage(content: content, sequence: sequence, port: port, isInterrupted: flags & 0x10 != 0))
@@ -77,7 +77,7 @@ extension NetlinkMessage {
             default: break
             }
         }
-        guard let address = (local ?? address).flatMap(IPAddress.init(octets:)) else { return .other }
+        guard let address = (local ?? address).flatMap(IPAddress.init(bytes:)) else { return .other }
         return .address(Address(interface: interface, address: address, isUsable: flags & 0x48 == 0))
     }
 
@@ -87,14 +87,14 @@ extension NetlinkMessage {
             var table = body.byte().map(UInt32.init), body.skip(2), let type = body.byte(),
             let flags = body.number32()
         else { return nil }
-        guard let any = anyAddress(family), length <= any.octets.count * 8, flags & 0x200 == 0 else { return .other }
+        guard let any = anyAddress(family), length <= any.bytes.count * 8, flags & 0x200 == 0 else { return .other }
         var route = Route(
             kind: kind(ofRoute: type), destination: any, length: length, priority: 0, table: table, interfaces: [],
             isDead: flags & 0x11 != 0)
         while let attribute = body.attribute() {
             switch attribute.type {
             case 1:
-                guard let address = IPAddress(octets: attribute.value) else { return .other }
+                guard let address = IPAddress(bytes: attribute.value) else { return .other }
                 route.destination = address
             case 4: if let interface = attribute.number { route.interfaces.append(interface) }
             case 6: route.priority = attribute.number ?? 0
@@ -104,7 +104,7 @@ extension NetlinkMessage {
             }
         }
         route.table = table
-        guard route.destination.octets.count == any.octets.count else { return .other }
+        guard route.destination.bytes.count == any.bytes.count else { return .other }
         return .route(route)
     }
 

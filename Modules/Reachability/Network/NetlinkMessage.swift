@@ -75,7 +75,7 @@ extension NetlinkMessage {
         case routes = 26
 
         /// For all address families.
-        package func octets(sequence: UInt32) -> [UInt8] {
+        package func bytes(sequence: UInt32) -> [UInt8] {
             let body: Int
             switch self {
             case .links: body = 16
@@ -83,16 +83,16 @@ extension NetlinkMessage {
             case .routes: body = 12
             }
             // NLM_F_REQUEST | NLM_F_DUMP.
-            return Self.octets(UInt32(16 + body), 4) + Self.octets(UInt32(rawValue), 2) + Self.octets(0x301, 2)
-                + Self.octets(sequence, 4) + Self.octets(0, 4) + [UInt8](repeating: 0, count: body)
+            return Self.bytes(UInt32(16 + body), 4) + Self.bytes(UInt32(rawValue), 2) + Self.bytes(0x301, 2)
+                + Self.bytes(sequence, 4) + Self.bytes(0, 4) + [UInt8](repeating: 0, count: body)
         }
 
-        private static func octets(_ number: UInt32, _ length: Int) -> [UInt8] {
-            let octets = (0..<length).map { UInt8(truncatingIfNeeded: number >> UInt32(8 * $0)) }
+        private static func bytes(_ number: UInt32, _ length: Int) -> [UInt8] {
+            let bytes = (0..<length).map { UInt8(truncatingIfNeeded: number >> UInt32(8 * $0)) }
             #if _endian(little)
-            return octets
+            return bytes
             #else
-            return octets.reversed()
+            return bytes.reversed()
             #endif
         }
     }

@@ -21,8 +21,8 @@ struct NetlinkSocket: ~Copyable {
     deinit { close(descriptor) }
 
     func ask(_ question: NetlinkMessage.Question, sequence: UInt32) -> Bool {
-        let octets = question.octets(sequence: sequence)
-        return unsafe sallyport_netlink_send(descriptor, octets, octets.count) == 0
+        let bytes = question.bytes(sequence: sequence)
+        return unsafe sallyport_netlink_send(descriptor, bytes, bytes.count) == 0
     }
 
     enum Received {

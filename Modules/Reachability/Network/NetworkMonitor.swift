@@ -50,7 +50,7 @@ final class NetworkMonitor: DescriptorHandler {
     func descriptorIsReady(_ descriptor: Int32, _ readiness: Interest) {
         for _ in 0..<Self.portion {
             switch socket?.receive() {
-            case .datagram(let octets, let sender)?: perform(conversation.received(octets, from: sender))
+            case .datagram(let bytes, let sender)?: perform(conversation.received(bytes, from: sender))
             case .lost?: perform(conversation.lost())
             case .nothing?, nil: return
             }

@@ -24,9 +24,9 @@ enum Sysfs {
         let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { return nil }
         defer { close(descriptor) }
-        var octets = [UInt8](repeating: 0, count: 4096)
-        let count = unsafe read(descriptor, &octets, octets.count)
+        var bytes = [UInt8](repeating: 0, count: 4096)
+        let count = unsafe read(descriptor, &bytes, bytes.count)
         guard count >= 0 else { return nil }
-        return String(decoding: octets.prefix(count), as: UTF8.self)
+        return String(decoding: bytes.prefix(count), as: UTF8.self)
     }
 }

@@ -32,8 +32,8 @@ public struct StoreChanges<Key: StoreKey>: AsyncSequence, Sendable {
                 switch notice {
                 case .missed: return .missed
                 case .event(.removedAll): return .removedAll
-                case .event(.set(let key)): if let key = Key(storeOctets: key) { return .set(key) }
-                case .event(.removed(let key)): if let key = Key(storeOctets: key) { return .removed(key) }
+                case .event(.set(let key)): if let key = Key(storeBytes: key) { return .set(key) }
+                case .event(.removed(let key)): if let key = Key(storeBytes: key) { return .removed(key) }
                 }
             }
             return nil

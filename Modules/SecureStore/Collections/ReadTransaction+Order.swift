@@ -19,7 +19,7 @@ extension ReadTransaction {
             return try body(key, value)
         }
         guard collection.order == .unordered else {
-            return try forEachPlace(in: collection, from: lower?.storeOctets, upTo: upper?.storeOctets) {
+            return try forEachPlace(in: collection, from: lower?.storeBytes, upTo: upper?.storeBytes) {
                 _, place throws(StoreError) in try visit(place)
             }
         }
@@ -34,23 +34,23 @@ extension ReadTransaction {
     ) throws(StoreError) -> [Key] {
         var keys: [Key] = []
         guard collection.order == .unordered else {
-            try forEachPlace(in: collection, from: lower?.storeOctets, upTo: upper?.storeOctets) {
-                octets, place throws(StoreError) in
+            try forEachPlace(in: collection, from: lower?.storeBytes, upTo: upper?.storeBytes) {
+                bytes, place throws(StoreError) in
                 guard let record = try tree.value(at: place) else { throw collection.damaged() }
                 let isExpired = try collection.opened(record, at: place).isExpired(at: now)
-                if !isExpired { keys.append(try collection.key(octets)) }
+                if !isExpired { keys.append(try collection.key(bytes)) }
                 return true
             }
             return keys
         }
-        for (octets, _) in try sorted(collection, from: lower, upTo: upper) { keys.append(try collection.key(octets)) }
+        for (bytes, _) in try sorted(collection, from: lower, upTo: upper) { keys.append(try collection.key(bytes)) }
         return keys
     }
 
     private func sorted<Key, Value>(
         _ collection: StoreCollection<Key, Value>, from lower: Key?, upTo upper: Key?
     ) throws(StoreError) -> [(key: [UInt8], place: [UInt8])] {
-        let (lower, upper) = (lower?.storeOctets, upper?.storeOctets)
+        let (lower, upper) = (lower?.storeBytes, upper?.storeBytes)
         var found: [(key: [UInt8], place: [UInt8])] = []
         try tree.forEach(prefix: collection.cipher.identifier) { place, record throws(StoreError) in
             guard place.count > RecordCipher.identifierLength else { return true }

@@ -18,9 +18,9 @@ public final class ReadTransaction {
     public func value<Key, Value>(
         for key: Key, in collection: StoreCollection<Key, Value>
     ) throws(StoreError) -> Value? {
-        let key = key.storeOctets
-        guard let octets = try octets(for: key, in: collection.cipher, named: collection.name) else { return nil }
-        return try collection.decode(octets)
+        let key = key.storeBytes
+        guard let bytes = try bytes(for: key, in: collection.cipher, named: collection.name) else { return nil }
+        return try collection.decode(bytes)
     }
 
     /// The bytes, or nil if there are none.
@@ -29,10 +29,10 @@ public final class ReadTransaction {
     public func value<Key>(
         for key: Key, in collection: StoreCollection<Key, [UInt8]>
     ) throws(StoreError) -> [UInt8]? {
-        try octets(for: key.storeOctets, in: collection.cipher, named: collection.name)
+        try bytes(for: key.storeBytes, in: collection.cipher, named: collection.name)
     }
 
-    private func octets(
+    private func bytes(
         for key: [UInt8], in cipher: RecordCipher, named name: String
     ) throws(StoreError) -> [UInt8]? {
         switch try find(key, in: cipher) {
@@ -42,7 +42,7 @@ public final class ReadTransaction {
         case .more:
             let place = cipher.place(of: key)
             guard let record = try tree.value(at: place) else { return nil }
-            return try cipher.octets(of: record, at: place, expecting: key, named: name, seenBy: self)
+            return try cipher.bytes(of: record, at: place, expecting: key, named: name, seenBy: self)
         }
     }
 

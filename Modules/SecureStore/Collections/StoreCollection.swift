@@ -23,15 +23,15 @@ public struct StoreCollection<Key: StoreKey, Value: Sendable>: Sendable {
     }
 
     /// The key's bytes; throws if this key or the collection's name is invalid.
-    func octets(of key: Key) throws(StoreError) -> [UInt8] {
+    func bytes(of key: Key) throws(StoreError) -> [UInt8] {
         guard (1...SecureStore.maximumNameLength).contains(name.utf8.count) else {
             throw StoreError(.invalidName, "A collection's name has 1 to \(SecureStore.maximumNameLength) bytes.")
         }
-        let octets = key.storeOctets
-        guard octets.count <= SecureStore.maximumKeyLength else {
+        let bytes = key.storeBytes
+        guard bytes.count <= SecureStore.maximumKeyLength else {
             throw StoreError(.tooLarge, "A key has at most \(SecureStore.maximumKeyLength) bytes.")
         }
-        return octets
+        return bytes
     }
 }
 
@@ -56,8 +56,8 @@ extension StoreCollection {
     func value(
         of record: [UInt8], at place: [UInt8], expecting key: [UInt8], seenBy source: some RecordSource
     ) throws(StoreError) -> Value? {
-        let octets = try cipher.octets(of: record, at: place, expecting: key, named: name, seenBy: source)
-        return try octets.map(decode)
+        let bytes = try cipher.bytes(of: record, at: place, expecting: key, named: name, seenBy: source)
+        return try bytes.map(decode)
     }
 
     func pair(
@@ -65,11 +65,11 @@ extension StoreCollection {
     ) throws(StoreError) -> (Key, Value)? {
         let opened = try opened(record, at: place)
         guard !opened.isExpired(at: source.now) else { return nil }
-        return (try key(opened.key), try decode(opened.octets(from: source)))
+        return (try key(opened.key), try decode(opened.bytes(from: source)))
     }
 
-    func key(_ octets: [UInt8]) throws(StoreError) -> Key {
-        guard let key = Key(storeOctets: octets) else {
+    func key(_ bytes: [UInt8]) throws(StoreError) -> Key {
+        guard let key = Key(storeBytes: bytes) else {
             throw StoreError(.encoding, "A key in collection \(name) is not a \(Key.self).")
         }
         return key
@@ -84,22 +84,22 @@ extension StoreCollection {
 
 extension RecordCipher {
     /// The value's bytes, or nil where the record has expired.
-    func octets(
+    func bytes(
         of record: [UInt8], at place: [UInt8], expecting key: [UInt8], named name: String,
         seenBy source: some RecordSource
     ) throws(StoreError) -> [UInt8]? {
         guard let opened = try? open(record, at: place), opened.key == key else {
             throw StoreError(.damaged, "A record in collection \(name) does not verify.")
         }
-        return opened.isExpired(at: source.now) ? nil : try opened.octets(from: source)
+        return opened.isExpired(at: source.now) ? nil : try opened.bytes(from: source)
     }
 }
 
 extension Record {
     /// The value's bytes, even if they are stored in pieces.
-    func octets(from source: some RecordSource) throws(StoreError) -> [UInt8] {
+    func bytes(from source: some RecordSource) throws(StoreError) -> [UInt8] {
         guard isStreamed else { return value }
-        guard let manifest = StreamManifest(octets: value) else {
+        guard let manifest = StreamManifest(bytes: value) else {
             throw StoreError(.damaged, "A streamed value's record does not verify.")
         }
         return try source.pieces(of: manifest)
@@ -115,9 +115,9 @@ struct ValueCodec<Value: Sendable>: Sendable {
 }
 
 extension ValueCodec where Value == [UInt8] {
-    static var octets: ValueCodec<[UInt8]> {
+    static var bytes: ValueCodec<[UInt8]> {
         ValueCodec(
-            encode: { value throws(StoreError) in value }, decode: { octets throws(StoreError) in octets })
+            encode: { value throws(StoreError) in value }, decode: { bytes throws(StoreError) in bytes })
     }
 }
 
@@ -130,8 +130,8 @@ extension ValueCodec where Value: Codable {
                     throw StoreError(.encoding, "A \(Value.self) cannot be encoded.", underlying: error)
                 }
             },
-            decode: { octets throws(StoreError) in
-                do { return try JSONDecoder().decode(Value.self, from: Data(octets)) } catch {
+            decode: { bytes throws(StoreError) in
+                do { return try JSONDecoder().decode(Value.self, from: Data(bytes)) } catch {
                     throw StoreError(.encoding, "A record is not a \(Value.self).", underlying: error)
                 }
             })

@@ -3,28 +3,28 @@ public import FoundationEssentials
 /// A type whose values are keys of records. A key has at most ``SecureStore/maximumKeyLength`` bytes.
 public protocol StoreKey: Sendable, Hashable {
     /// The key's bytes; only equal keys have equal bytes. Keys are ordered by their bytes.
-    var storeOctets: [UInt8] { get }
+    var storeBytes: [UInt8] { get }
     /// Nil if the bytes are not a key of this type.
-    init?(storeOctets: [UInt8])
+    init?(storeBytes: [UInt8])
 }
 
 extension String: StoreKey {
-    public var storeOctets: [UInt8] { Array(utf8) }
-    public init?(storeOctets: [UInt8]) { self.init(validating: storeOctets, as: UTF8.self) }
+    public var storeBytes: [UInt8] { Array(utf8) }
+    public init?(storeBytes: [UInt8]) { self.init(validating: storeBytes, as: UTF8.self) }
 }
 
 /// Big-endian with the sign bit inverted, so that the bytes sort like the numbers.
 extension StoreKey where Self: FixedWidthInteger {
-    public var storeOctets: [UInt8] {
+    public var storeBytes: [UInt8] {
         let sign: Magnitude = Self.isSigned ? 1 << Magnitude(Self.bitWidth - 1) : 0
         let bits = Magnitude(truncatingIfNeeded: self) ^ sign
         return unsafe withUnsafeBytes(of: bits.bigEndian) { unsafe Array($0) }
     }
 
-    public init?(storeOctets: [UInt8]) {
-        guard storeOctets.count == Self.bitWidth / 8 else { return nil }
+    public init?(storeBytes: [UInt8]) {
+        guard storeBytes.count == Self.bitWidth / 8 else { return nil }
         let sign: Magnitude = Self.isSigned ? 1 << Magnitude(Self.bitWidth - 1) : 0
-        self.init(truncatingIfNeeded: storeOctets.reduce(0) { ($0 << 8 | Magnitude($1)) } ^ sign)
+        self.init(truncatingIfNeeded: storeBytes.reduce(0) { ($0 << 8 | Magnitude($1)) } ^ sign)
     }
 }
 
@@ -35,16 +35,16 @@ extension UInt64: StoreKey {}
 extension UInt32: StoreKey {}
 
 extension UUID: StoreKey {
-    public var storeOctets: [UInt8] { unsafe withUnsafeBytes(of: uuid) { unsafe Array($0) } }
-    public init?(storeOctets: [UInt8]) {
-        guard storeOctets.count == 16 else { return nil }
+    public var storeBytes: [UInt8] { unsafe withUnsafeBytes(of: uuid) { unsafe Array($0) } }
+    public init?(storeBytes: [UInt8]) {
+        guard storeBytes.count == 16 else { return nil }
         var uuid: uuid_t = (0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
-        unsafe withUnsafeMutableBytes(of: &uuid) { unsafe $0.copyBytes(from: storeOctets) }
+        unsafe withUnsafeMutableBytes(of: &uuid) { unsafe $0.copyBytes(from: storeBytes) }
         self.init(uuid: uuid)
     }
 }
 
 extension [UInt8]: StoreKey {
-    public var storeOctets: [UInt8] { self }
-    public init?(storeOctets: [UInt8]) { self = storeOctets }
+    public var storeBytes: [UInt8] { self }
+    public init?(storeBytes: [UInt8]) { self = storeBytes }
 }

@@ -16,23 +16,23 @@ extension WriteTransaction {
         guard value.count <= SecureStore.maximumValueLength else {
             throw StoreError(.tooLarge, "A value has at most \(SecureStore.maximumValueLength) bytes.")
         }
-        let key = try collection.octets(of: key)
+        let key = try collection.bytes(of: key)
         try put(Record(key: key, value: value, expiry: expiry.map(StoreTime.milliseconds)), in: collection)
     }
 
     /// Removes a value; if there is none, this is no error.
     public func remove<Key, Value>(_ key: Key, from collection: StoreCollection<Key, Value>) throws(StoreError) {
-        let octets = key.storeOctets
-        let place = collection.cipher.place(of: octets)
+        let bytes = key.storeBytes
+        let place = collection.cipher.place(of: bytes)
         guard let old = try record(at: place) else { return }
         let opened = try removeWhatBelongs(to: old, at: place, in: collection.cipher)
         if let label = opened?.label {
             try leave(label, orderOf: collection.cipher)
         } else if collection.order == .ordered {
-            try leave(octets, orderOf: collection.cipher)
+            try leave(bytes, orderOf: collection.cipher)
         }
         try replace(nil, at: place, in: collection.cipher)
-        tell(.removed(key: octets), collection.cipher)
+        tell(.removed(key: bytes), collection.cipher)
     }
 
     /// Removes every record of the collection. Costs as much as reading it.
@@ -66,10 +66,10 @@ extension WriteTransaction {
     public func value<Key, Value>(
         for key: Key, in collection: StoreCollection<Key, Value>
     ) throws(StoreError) -> Value? {
-        let octets = key.storeOctets
-        let place = collection.cipher.place(of: octets)
+        let bytes = key.storeBytes
+        let place = collection.cipher.place(of: bytes)
         guard let record = try record(at: place) else { return nil }
-        return try collection.value(of: record, at: place, expecting: octets, seenBy: self)
+        return try collection.value(of: record, at: place, expecting: bytes, seenBy: self)
     }
 
     /// All records, including this transaction's changes, in no particular order.

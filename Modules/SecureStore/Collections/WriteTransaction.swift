@@ -84,7 +84,7 @@ public final class WriteTransaction {
 extension RecordCipher {
     func openSummary(_ record: [UInt8]) throws(StoreError) -> WriteSet.Summary {
         let opened = try open(record, at: identifier)
-        guard let sum = CollectionSummary(octets: opened.value) else {
+        guard let sum = CollectionSummary(bytes: opened.value) else {
             throw StoreError(.damaged, "A collection's sum does not verify.")
         }
         return WriteSet.Summary(name: opened.key, sum: sum)

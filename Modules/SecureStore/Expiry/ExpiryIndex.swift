@@ -14,13 +14,13 @@ extension KeyRing {
 
 extension RecordCipher {
     func expiryPlace(_ expiry: UInt64, of target: [UInt8]) -> [UInt8] {
-        identifier + expiry.bigEndianOctets + place(of: target).suffix(Self.identifierLength)
+        identifier + expiry.bigEndianBytes + place(of: target).suffix(Self.identifierLength)
     }
 
     /// The time in an entry's place.
     static func expiry(inPlace place: [UInt8]) -> UInt64? {
         guard place.count == 40 else { return nil }
-        return UInt64(bigEndianOctets: place[16..<24])
+        return UInt64(bigEndianBytes: place[16..<24])
     }
 }
 
@@ -45,7 +45,7 @@ extension WriteTransaction {
             let index = ring.expiryCipher
             try replace(nil, at: index.expiryPlace(expiry, of: place), in: index)
         }
-        if record.isStreamed, let manifest = StreamManifest(octets: record.value) { try removePieces(of: manifest) }
+        if record.isStreamed, let manifest = StreamManifest(bytes: record.value) { try removePieces(of: manifest) }
         return record
     }
 

@@ -32,15 +32,15 @@ struct CollectionSummary: Equatable, Sendable {
         return SIMD4(digest.x.bigEndian, digest.y.bigEndian, digest.z.bigEndian, digest.w.bigEndian)
     }
 
-    var octets: [UInt8] { ([count] + (0..<4).map { sum[$0] }).flatMap(\.bigEndianOctets) }
+    var bytes: [UInt8] { ([count] + (0..<4).map { sum[$0] }).flatMap(\.bigEndianBytes) }
 
     var entries: Int { Int(clamping: count) }
 
     init() {}
 
-    init?(octets: [UInt8]) {
-        guard octets.count == 40 else { return nil }
-        let words = stride(from: 0, to: 40, by: 8).map { UInt64(bigEndianOctets: octets[$0..<$0 + 8]) }
+    init?(bytes: [UInt8]) {
+        guard bytes.count == 40 else { return nil }
+        let words = stride(from: 0, to: 40, by: 8).map { UInt64(bigEndianBytes: bytes[$0..<$0 + 8]) }
         count = words[0]
         sum = SIMD4(words[1], words[2], words[3], words[4])
     }

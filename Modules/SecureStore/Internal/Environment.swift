@@ -73,8 +73,8 @@ final class Environment: @unchecked Sendable {
 
     /// Creates an empty data file: completely, or not at all.
     static func create(directory: String) throws(StoreError) {
-        let octets = EmptyDataFile.octets(mapSize: initialSize)
-        try Files.replace("\(directory)/\(fileName)", with: octets, mode: 0o600)
+        let bytes = EmptyDataFile.bytes(mapSize: initialSize)
+        try Files.replace("\(directory)/\(fileName)", with: bytes, mode: 0o600)
     }
 
     /// Waits for readers to leave, asks holders of snapshots to release them, then closes. Idempotent.

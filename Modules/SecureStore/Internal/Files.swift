@@ -44,15 +44,15 @@ enum Files {
     static func read(_ path: String, upTo limit: Int) throws(StoreError) -> [UInt8] {
         let descriptor = try openForReading(path)
         defer { close(descriptor) }
-        var octets: [UInt8] = []
+        var bytes: [UInt8] = []
         var buffer = [UInt8](repeating: 0, count: 16 << 10)
-        while octets.count <= limit {
+        while bytes.count <= limit {
             let result = unsafe buffer.withUnsafeMutableBytes { buffer in
                 Result { () throws(StoreError) in unsafe try fill(buffer, from: descriptor, path) }
             }
             let count = try result.get()
-            if count == 0 { return octets }
-            octets += buffer[0..<count]
+            if count == 0 { return bytes }
+            bytes += buffer[0..<count]
         }
         throw StoreError(.tooLarge, "\(path) is over \(limit) bytes.")
     }
@@ -90,36 +90,36 @@ enum Files {
         var info = stat()
         guard unsafe fstat(descriptor, &info) == 0 else { throw failure("look at", path) }
         try check(info)
-        let octets = UnsafeMutableRawBufferPointer.allocate(byteCount: limit + 1, alignment: 16)
+        let bytes = UnsafeMutableRawBufferPointer.allocate(byteCount: limit + 1, alignment: 16)
         defer {
-            unsafe sp_clear(octets.baseAddress, octets.count)
-            unsafe octets.deallocate()
+            unsafe sp_clear(bytes.baseAddress, bytes.count)
+            unsafe bytes.deallocate()
         }
         var filled = 0
         while filled <= limit {
-            let rest = unsafe UnsafeMutableRawBufferPointer(rebasing: octets[filled...])
+            let rest = unsafe UnsafeMutableRawBufferPointer(rebasing: bytes[filled...])
             let count = unsafe try fill(rest, from: descriptor, path)
             if count == 0 { break }
             filled += count
         }
         guard filled <= limit else { throw StoreError(.tooLarge, "\(path) is over \(limit) bytes.") }
-        return try unsafe body(UnsafeRawBufferPointer(rebasing: octets[0..<filled]))
+        return try unsafe body(UnsafeRawBufferPointer(rebasing: bytes[0..<filled]))
     }
 
     /// Writes and syncs a file.
-    static func write(_ octets: [UInt8], to path: String, mode: mode_t, mustBeNew: Bool) throws(StoreError) {
+    static func write(_ bytes: [UInt8], to path: String, mode: mode_t, mustBeNew: Bool) throws(StoreError) {
         let flags = O_WRONLY | O_CREAT | O_CLOEXEC | (mustBeNew ? O_EXCL : O_TRUNC)
         let descriptor = unsafe open(path, flags, mode)
         guard descriptor >= 0 else { throw failure("make", path) }
         defer { close(descriptor) }
-        try writeAll(octets, to: descriptor, path)
+        try writeAll(bytes, to: descriptor, path)
         guard fsync(descriptor) == 0 else { throw failure("sync", path) }
     }
 
-    private static func writeAll(_ octets: [UInt8], to descriptor: Int32, _ path: String) throws(StoreError) {
+    private static func writeAll(_ bytes: [UInt8], to descriptor: Int32, _ path: String) throws(StoreError) {
         var written = 0
-        while written < octets.count {
-            let count = unsafe octets.withUnsafeBytes {
+        while written < bytes.count {
+            let count = unsafe bytes.withUnsafeBytes {
                 unsafe Glibc.write(descriptor, $0.baseAddress.map { unsafe $0 + written }, $0.count - written)
             }
             if count < 0, errno == EINTR { continue }
@@ -129,18 +129,18 @@ enum Files {
     }
 
     /// Replaces a file's content: after a crash, either the old or the new content is there completely.
-    static func replace(_ path: String, with octets: [UInt8], mode: mode_t) throws(StoreError) {
+    static func replace(_ path: String, with bytes: [UInt8], mode: mode_t) throws(StoreError) {
         let temporary = path + ".new"
         unsafe _ = unlink(temporary)
-        try write(octets, to: temporary, mode: mode, mustBeNew: true)
+        try write(bytes, to: temporary, mode: mode, mustBeNew: true)
         try rename(temporary, to: path)
     }
 
     /// Creates a file that must not exist yet: completely, or not at all.
-    static func create(_ path: String, with octets: [UInt8], mode: mode_t) throws(StoreError) {
+    static func create(_ path: String, with bytes: [UInt8], mode: mode_t) throws(StoreError) {
         let temporary = "\(path).new.\(getpid())"
         unsafe _ = unlink(temporary)
-        try write(octets, to: temporary, mode: mode, mustBeNew: true)
+        try write(bytes, to: temporary, mode: mode, mustBeNew: true)
         let result = unsafe link(temporary, path)
         let number = errno
         unsafe _ = unlink(temporary)
@@ -151,14 +151,14 @@ enum Files {
 
     /// As ``replace(_:with:mode:)``, and overwrites the old content, so that it does not stay in free blocks. A crash
     /// in between leaves the old blocks of a file without a name.
-    static func replaceSecret(_ path: String, with octets: [UInt8], mode: mode_t) throws(StoreError) {
+    static func replaceSecret(_ path: String, with bytes: [UInt8], mode: mode_t) throws(StoreError) {
         let old = unsafe open(path, O_WRONLY | O_CLOEXEC)
         defer { if old >= 0 { close(old) } }
         var info = stat()
         let length = unsafe old >= 0 && fstat(old, &info) == 0 ? Int(info.st_size) : 0
-        try replace(path, with: octets, mode: mode)
+        try replace(path, with: bytes, mode: mode)
         guard old >= 0 else { return }
-        try writeAll(SystemRandom.octets(min(length, 1 << 20)), to: old, path)
+        try writeAll(SystemRandom.bytes(min(length, 1 << 20)), to: old, path)
         guard fsync(old) == 0 else { throw failure("sync", path) }
     }
 
@@ -169,7 +169,7 @@ enum Files {
         let descriptor = unsafe open(path, O_WRONLY | O_CLOEXEC)
         guard descriptor >= 0 else { throw failure("overwrite", path) }
         defer { close(descriptor) }
-        try writeAll(SystemRandom.octets(min(Int(info.st_size), 1 << 20)), to: descriptor, path)
+        try writeAll(SystemRandom.bytes(min(Int(info.st_size), 1 << 20)), to: descriptor, path)
         guard fsync(descriptor) == 0 else { throw failure("sync", path) }
         try remove(path)
     }

@@ -15,7 +15,7 @@ struct Record: Sendable {
     func isExpired(at now: UInt64) -> Bool { expiry.map { $0 <= now } ?? false }
 
     /// What follows the key's length.
-    var trailer: [UInt8] { (expiry.map(\.bigEndianOctets) ?? []) + (label.map(\.octets) ?? []) }
+    var trailer: [UInt8] { (expiry.map(\.bigEndianBytes) ?? []) + (label.map(\.bytes) ?? []) }
 }
 
 /// Encrypts the records of one collection, and hides their keys.
@@ -74,8 +74,8 @@ final class RecordCipher: Sendable {
     /// As ``place(of:)``, without allocating memory.
     @inline(__always)
     func withPlace(of key: [UInt8], _ body: (UnsafeRawBufferPointer) -> Void) {
-        var octets: InlineArray<48, UInt8> = InlineArray(repeating: 0)
-        unsafe withUnsafeMutableBytes(of: &octets) { out in
+        var bytes: InlineArray<48, UInt8> = InlineArray(repeating: 0)
+        unsafe withUnsafeMutableBytes(of: &bytes) { out in
             unsafe fillPlace(of: key, out.baseAddress.unsafelyUnwrapped)
             unsafe body(UnsafeRawBufferPointer(rebasing: out[0..<Self.placeLength]))
         }
@@ -99,7 +99,7 @@ final class RecordCipher: Sendable {
         let (id, recordKey) = recordKeys.current()
         let plainLength = record.value.count + record.key.count + 2 + record.trailer.count
         var isSealed = false
-        let octets = unsafe [UInt8](
+        let bytes = unsafe [UInt8](
             unsafeUninitializedCapacity: Self.bodyStart + plainLength + AEADKey.tagLength
         ) { out, count in
             let out = UnsafeMutableRawBufferPointer(out)
@@ -114,7 +114,7 @@ final class RecordCipher: Sendable {
             count = Self.bodyStart + plainLength + AEADKey.tagLength
         }
         guard isSealed else { throw StoreError(.internalFailure, "A record could not be encrypted.") }
-        return octets
+        return bytes
     }
 
     /// Writes head, nonce and plaintext.
@@ -137,26 +137,26 @@ final class RecordCipher: Sendable {
 
     /// - Throws: ``StoreError/Code/damaged`` for anything but what ``seal(_:at:)`` made for this place.
     func open(_ record: [UInt8], at place: [UInt8]) throws(StoreError) -> Record {
-        var octets = try plaintext(record, at: place)[...]
-        let label = try record[0] & Self.ordered == 0 ? nil : OrderLabel(octets: Self.cut(OrderLabel.length, &octets))
-        let expiry = try record[0] & Self.expires == 0 ? nil : UInt64(bigEndianOctets: Self.cut(8, &octets))
-        let keyLength = Int(UInt16(bigEndianOctets: try Self.cut(2, &octets)))
-        let key = try Self.cut(keyLength, &octets)
+        var bytes = try plaintext(record, at: place)[...]
+        let label = try record[0] & Self.ordered == 0 ? nil : OrderLabel(bytes: Self.cut(OrderLabel.length, &bytes))
+        let expiry = try record[0] & Self.expires == 0 ? nil : UInt64(bigEndianBytes: Self.cut(8, &bytes))
+        let keyLength = Int(UInt16(bigEndianBytes: try Self.cut(2, &bytes)))
+        let key = try Self.cut(keyLength, &bytes)
         return Record(
-            key: Array(key), value: Array(octets), expiry: expiry, isStreamed: record[0] & Self.streamed != 0,
+            key: Array(key), value: Array(bytes), expiry: expiry, isStreamed: record[0] & Self.streamed != 0,
             label: label)
     }
 
     /// Takes bytes from the end.
-    private static func cut(_ count: Int, _ octets: inout ArraySlice<UInt8>) throws(StoreError) -> ArraySlice<UInt8> {
-        guard octets.count >= count else { throw damaged() }
-        defer { octets.removeLast(count) }
-        return octets.suffix(count)
+    private static func cut(_ count: Int, _ bytes: inout ArraySlice<UInt8>) throws(StoreError) -> ArraySlice<UInt8> {
+        guard bytes.count >= count else { throw damaged() }
+        defer { bytes.removeLast(count) }
+        return bytes.suffix(count)
     }
 
     private func plaintext(_ record: [UInt8], at place: [UInt8]) throws(StoreError) -> [UInt8] {
         var isGood = false
-        let octets = unsafe record.withUnsafeBytes { record -> [UInt8] in
+        let bytes = unsafe record.withUnsafeBytes { record -> [UInt8] in
             guard record.count >= Self.overhead, unsafe record[0] & ~Self.flags == Self.version,
                 let recordKey = unsafe recordKeys.key(id: Self.id(of: record))
             else { return [] }
@@ -173,7 +173,7 @@ final class RecordCipher: Sendable {
             }
         }
         guard isGood else { throw Self.damaged() }
-        return octets
+        return bytes
     }
 
     /// Whether a record consists of key and value only: no expiry, no label, no pieces.
@@ -204,13 +204,13 @@ final class RecordCipher: Sendable {
         return value
     }
 
-    private static func ends(_ octets: UnsafeRawBufferPointer, with key: [UInt8]) -> Bool {
-        let start = octets.count - 2 - key.count
+    private static func ends(_ bytes: UnsafeRawBufferPointer, with key: [UInt8]) -> Bool {
+        let start = bytes.count - 2 - key.count
         guard start >= 0 else { return false }
-        let length = unsafe octets.loadUnaligned(fromByteOffset: octets.count - 2, as: UInt16.self)
+        let length = unsafe bytes.loadUnaligned(fromByteOffset: bytes.count - 2, as: UInt16.self)
         guard Int(UInt16(bigEndian: length)) == key.count else { return false }
         return unsafe key.withUnsafeBytes { key in
-            guard let first = key.baseAddress, let other = octets.baseAddress else { return true }
+            guard let first = key.baseAddress, let other = bytes.baseAddress else { return true }
             return unsafe memcmp(first, other + start, key.count) == 0
         }
     }
@@ -240,8 +240,8 @@ final class RecordCipher: Sendable {
         _ record: UnsafeRawBufferPointer, _ place: UnsafeRawBufferPointer, _ body: (UnsafeRawBufferPointer) -> Result
     ) -> Result {
         precondition(place.count <= maximumPlaceLength, "A place has at most 59 bytes.")
-        var octets: InlineArray<64, UInt8> = InlineArray(repeating: 0)
-        return unsafe withUnsafeMutableBytes(of: &octets) { out in
+        var bytes: InlineArray<64, UInt8> = InlineArray(repeating: 0)
+        return unsafe withUnsafeMutableBytes(of: &bytes) { out in
             unsafe out.copyMemory(from: UnsafeRawBufferPointer(rebasing: record[0..<headLength]))
             unsafe UnsafeMutableRawBufferPointer(rebasing: out[headLength...]).copyMemory(from: place)
             return unsafe body(UnsafeRawBufferPointer(rebasing: out[0..<(headLength + place.count)]))

@@ -2,7 +2,7 @@ internal import CSecureStore
 
 /// Random bytes from the kernel's generator.
 enum SystemRandom {
-    static func octets(_ count: Int) -> [UInt8] {
+    static func bytes(_ count: Int) -> [UInt8] {
         guard count > 0 else { return [] }
         return unsafe Array(unsafeUninitializedCapacity: count) { out, filled in
             unsafe fill(UnsafeMutableRawPointer(out.baseAddress.unsafelyUnwrapped), count)

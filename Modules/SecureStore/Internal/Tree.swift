@@ -87,14 +87,14 @@ final class Tree {
     /// does not fill the memory. Other readers load the pages again.
     func valueReadOnce(at place: [UInt8]) throws(StoreError) -> [UInt8]? {
         guard let found = unsafe try found(at: place) else { return nil }
-        let octets = unsafe Array(found)
+        let bytes = unsafe Array(found)
         let mask = UInt(sysconf(Int32(_SC_PAGESIZE))) - 1
         let start = UInt(bitPattern: found.baseAddress) & ~mask
         let end = (UInt(bitPattern: found.baseAddress) + UInt(found.count)) & ~mask
         if end > start {
             unsafe _ = madvise(UnsafeMutableRawPointer(bitPattern: start), Int(end - start), MADV_DONTNEED)
         }
-        return octets
+        return bytes
     }
 
     private func found(at place: [UInt8]) throws(StoreError) -> UnsafeRawBufferPointer? {
@@ -205,8 +205,8 @@ final class Tree {
         return order < 0 || (order == 0 && left.count < right.count)
     }
 
-    private static func withValue<Result>(of octets: [UInt8], _ body: (inout MDB_val) -> Result) -> Result {
-        unsafe octets.withUnsafeBytes { bytes in
+    private static func withValue<Result>(of value: [UInt8], _ body: (inout MDB_val) -> Result) -> Result {
+        unsafe value.withUnsafeBytes { bytes in
             // LMDB takes a mutable pointer but does not write through it.
             var value = unsafe MDB_val(
                 mv_size: bytes.count, mv_data: UnsafeMutableRawPointer(mutating: bytes.baseAddress))

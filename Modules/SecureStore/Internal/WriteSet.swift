@@ -71,7 +71,7 @@ struct WriteSet: Sendable {
             if let value { try tree.put(value, at: place) } else { try tree.remove(at: place) }
         }
         for (identifier, summary) in kept.summaries {
-            let record = Record(key: summary.name, value: summary.sum.octets)
+            let record = Record(key: summary.name, value: summary.sum.bytes)
             try tree.put(ring.cipher(identifier: identifier).seal(record, at: identifier), at: identifier)
         }
     }

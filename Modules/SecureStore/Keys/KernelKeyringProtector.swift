@@ -33,7 +33,7 @@ public struct KernelKeyringProtector: KeyProtector {
 
     public func makeWrappingKey() throws(StoreError) -> (key: SymmetricKey, parameters: [UInt8]) {
         if try find() == nil { try add() }
-        let salt = SystemRandom.octets(32)
+        let salt = SystemRandom.bytes(32)
         return (try wrappingKey(parameters: salt), salt)
     }
 
@@ -41,12 +41,12 @@ public struct KernelKeyringProtector: KeyProtector {
         guard let number = try find() else {
             throw StoreError(.keyUnavailable, "The kernel's keyring has no key \(description).")
         }
-        let octets = UnsafeMutableRawBufferPointer.allocate(byteCount: Self.maximumLength, alignment: 16)
+        let bytes = UnsafeMutableRawBufferPointer.allocate(byteCount: Self.maximumLength, alignment: 16)
         defer {
-            unsafe sp_clear(octets.baseAddress, octets.count)
-            unsafe octets.deallocate()
+            unsafe sp_clear(bytes.baseAddress, bytes.count)
+            unsafe bytes.deallocate()
         }
-        let count = unsafe sp_keyring_read(number, octets.baseAddress, octets.count)
+        let count = unsafe sp_keyring_read(number, bytes.baseAddress, bytes.count)
         guard count >= 0 else { throw failure("read") }
         guard (Self.minimumLength...Self.maximumLength).contains(count) else {
             throw StoreError(
@@ -54,7 +54,7 @@ public struct KernelKeyringProtector: KeyProtector {
             )
         }
         return unsafe StoreWrapping.key(
-            from: UnsafeRawBufferPointer(rebasing: octets[0..<count]), salt: parameters, kind: kind)
+            from: UnsafeRawBufferPointer(rebasing: bytes[0..<count]), salt: parameters, kind: kind)
     }
 
     /// Removes the key from the keyring; if there is none, this is no error. The store can no longer be opened then.
@@ -71,7 +71,7 @@ public struct KernelKeyringProtector: KeyProtector {
     }
 
     private func add() throws(StoreError) {
-        var secret = SystemRandom.octets(32)
+        var secret = SystemRandom.bytes(32)
         defer { unsafe secret.withUnsafeMutableBytes { unsafe sp_clear($0.baseAddress, $0.count) } }
         let number = unsafe secret.withUnsafeBytes {
             unsafe sp_keyring_add(keyring.rawValue, description, $0.baseAddress, $0.count)

@@ -17,9 +17,9 @@ public struct KeyFileProtector: KeyProtector {
 
     public func makeWrappingKey() throws(StoreError) -> (key: SymmetricKey, parameters: [UInt8]) {
         if !Files.exists(path) {
-            try Files.create(path, with: SystemRandom.octets(32), mode: 0o600)
+            try Files.create(path, with: SystemRandom.bytes(32), mode: 0o600)
         }
-        let salt = SystemRandom.octets(32)
+        let salt = SystemRandom.bytes(32)
         return (try wrappingKey(parameters: salt), salt)
     }
 

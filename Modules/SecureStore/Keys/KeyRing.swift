@@ -149,5 +149,5 @@ final class KeyRing: Sendable {
 }
 
 extension SymmetricKey {
-    var octets: [UInt8] { unsafe withUnsafeBytes { unsafe Array($0) } }
+    var bytes: [UInt8] { unsafe withUnsafeBytes { unsafe Array($0) } }
 }

@@ -31,13 +31,13 @@ struct KeyRingFile: Sendable {
         guard (1...64).contains(kind.count), parameters.count <= 4096 else {
             throw StoreError(.tooLarge, "A protector's kind has 1 to 64 bytes, its parameters at most 4096.")
         }
-        let start = magic + [UInt8(kind.count)] + kind + UInt16(parameters.count).bigEndianOctets + parameters
+        let start = magic + [UInt8(kind.count)] + kind + UInt16(parameters.count).bigEndianBytes + parameters
         let root = MasterKey.random(in: ring.memory)
         let wrapping = unsafe key.withUnsafeBytes { unsafe wrappingKey($0, in: ring.memory) }
         let box = try unsafe sealed(MasterKey.length, with: wrapping, authenticating: start, in: ring.memory) { out in
-            unsafe root.withOctets { unsafe out.copyMemory(from: $0) }
+            unsafe root.withBytes { unsafe out.copyMemory(from: $0) }
         }
-        let rootKey = unsafe root.withOctets { unsafe AEADKey($0, in: ring.memory) }
+        let rootKey = unsafe root.withBytes { unsafe AEADKey($0, in: ring.memory) }
         let file = KeyRingFile(path: "\(directory)/\(name)", head: start + box, rootKey: rootKey)
         try file.write(ring, dataKeys: ring.dataKeys)
         return file
@@ -51,11 +51,11 @@ struct KeyRingFile: Sendable {
         }
         let count = 32 + 36 * dataKeys.count
         let box = try unsafe Self.sealed(count, with: rootKey, authenticating: Self.magic, in: ring.memory) { out in
-            unsafe ring.indexKey.withOctets { unsafe out.copyMemory(from: $0) }
+            unsafe ring.indexKey.withBytes { unsafe out.copyMemory(from: $0) }
             for (index, dataKey) in dataKeys.enumerated() {
                 let part = unsafe UnsafeMutableRawBufferPointer(rebasing: out[(32 + 36 * index)...])
                 unsafe part.storeBytes(of: dataKey.id.bigEndian, as: UInt32.self)
-                unsafe dataKey.key.withOctets {
+                unsafe dataKey.key.withBytes {
                     unsafe UnsafeMutableRawBufferPointer(rebasing: part[4...]).copyMemory(from: $0)
                 }
             }
@@ -69,20 +69,20 @@ struct KeyRingFile: Sendable {
         fill: (UnsafeMutableRawBufferPointer) -> Void
     ) throws(StoreError) -> [UInt8] {
         let slot = memory.makeSlot()
-        let nonce = SystemRandom.octets(AEADKey.nonceLength)
-        let octets = unsafe UnsafeMutableRawBufferPointer(start: slot.pointer, count: count + AEADKey.tagLength)
-        unsafe fill(UnsafeMutableRawBufferPointer(rebasing: octets[0..<count]))
+        let nonce = SystemRandom.bytes(AEADKey.nonceLength)
+        let bytes = unsafe UnsafeMutableRawBufferPointer(start: slot.pointer, count: count + AEADKey.tagLength)
+        unsafe fill(UnsafeMutableRawBufferPointer(rebasing: bytes[0..<count]))
         let isSealed = unsafe nonce.withUnsafeBytes { nonce in
-            unsafe head.withUnsafeBytes { unsafe key.seal(octets, nonce: nonce, authenticating: $0) }
+            unsafe head.withUnsafeBytes { unsafe key.seal(bytes, nonce: nonce, authenticating: $0) }
         }
         guard isSealed else { throw StoreError(.internalFailure, "The keys could not be wrapped.") }
-        return unsafe nonce + Array(octets)
+        return unsafe nonce + Array(bytes)
     }
 
     /// A protector may return a key of another length than the cipher's.
-    private static func wrappingKey(_ octets: UnsafeRawBufferPointer, in memory: KeyMemory) -> AEADKey {
+    private static func wrappingKey(_ bytes: UnsafeRawBufferPointer, in memory: KeyMemory) -> AEADKey {
         let slot = memory.makeSlot()
-        unsafe MACKey(octets, in: memory).authenticate(
+        unsafe MACKey(bytes, in: memory).authenticate(
             UnsafeRawBufferPointer(start: nil, count: 0), into: slot.pointer)
         return unsafe AEADKey(UnsafeRawBufferPointer(start: slot.pointer, count: 32), in: memory)
     }
@@ -129,17 +129,17 @@ struct KeyRingFile: Sendable {
         return unsafe body(UnsafeRawBufferPointer(start: slot.pointer, count: box.count - boxOverhead))
     }
 
-    private static func makeRing(_ octets: UnsafeRawBufferPointer, in memory: KeyMemory) -> KeyRing? {
-        guard octets.count >= 68, (octets.count - 32) % 36 == 0 else { return nil }
-        let dataKeys = stride(from: 32, to: octets.count, by: 36).map { start in
+    private static func makeRing(_ bytes: UnsafeRawBufferPointer, in memory: KeyMemory) -> KeyRing? {
+        guard bytes.count >= 68, (bytes.count - 32) % 36 == 0 else { return nil }
+        let dataKeys = stride(from: 32, to: bytes.count, by: 36).map { start in
             KeyRing.DataKey(
-                id: UInt32(bigEndian: unsafe octets.loadUnaligned(fromByteOffset: start, as: UInt32.self)),
+                id: UInt32(bigEndian: unsafe bytes.loadUnaligned(fromByteOffset: start, as: UInt32.self)),
                 key: unsafe MasterKey(
-                    UnsafeRawBufferPointer(rebasing: octets[(start + 4)..<(start + 36)]), in: memory))
+                    UnsafeRawBufferPointer(rebasing: bytes[(start + 4)..<(start + 36)]), in: memory))
         }
         return KeyRing(
             memory: memory,
-            indexKey: unsafe MasterKey(UnsafeRawBufferPointer(rebasing: octets[0..<32]), in: memory),
+            indexKey: unsafe MasterKey(UnsafeRawBufferPointer(rebasing: bytes[0..<32]), in: memory),
             dataKeys: dataKeys)
     }
 
@@ -151,8 +151,8 @@ struct KeyRingFile: Sendable {
         var ringBox: [UInt8]
     }
 
-    static func parse(_ octets: [UInt8]) throws(StoreError) -> Parsed {
-        var rest = octets[...]
+    static func parse(_ bytes: [UInt8]) throws(StoreError) -> Parsed {
+        var rest = bytes[...]
         func take(_ count: Int) throws(StoreError) -> ArraySlice<UInt8> {
             guard rest.count >= count else { throw StoreError(.damaged, "The file \(name) is cut short.") }
             defer { rest = rest.dropFirst(count) }
@@ -164,9 +164,9 @@ struct KeyRingFile: Sendable {
         }
         let kindLength = Int(try take(1).first ?? 0)
         let kind = String(decoding: try take(kindLength), as: UTF8.self)
-        let parametersLength = Int(UInt16(bigEndianOctets: try take(2)))
+        let parametersLength = Int(UInt16(bigEndianBytes: try take(2)))
         let parameters = Array(try take(parametersLength))
-        let start = Array(octets[..<rest.startIndex])
+        let start = Array(bytes[..<rest.startIndex])
         let rootBox = Array(try take(boxOverhead + MasterKey.length))
         return Parsed(start: start, kind: kind, parameters: parameters, rootBox: rootBox, ringBox: Array(rest))
     }

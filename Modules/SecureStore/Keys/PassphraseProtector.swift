@@ -52,7 +52,7 @@ public struct PassphraseProtector: KeyProtector {
     }
 
     public func makeWrappingKey() throws(StoreError) -> (key: SymmetricKey, parameters: [UInt8]) {
-        let parameters = [1, cost.exponent, cost.blockSize, cost.parallelism] + SystemRandom.octets(32)
+        let parameters = [1, cost.exponent, cost.blockSize, cost.parallelism] + SystemRandom.bytes(32)
         return (try wrappingKey(parameters: parameters), parameters)
     }
 

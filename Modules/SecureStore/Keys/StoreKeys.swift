@@ -18,8 +18,8 @@ struct MACKey: Sendable {
         unsafe sp_mac(slot.pointer, first.baseAddress, first.count, second.baseAddress, second.count, out)
     }
 
-    func authenticate(_ octets: UnsafeRawBufferPointer, into out: UnsafeMutableRawPointer) {
-        unsafe sp_mac(slot.pointer, octets.baseAddress, octets.count, nil, 0, out)
+    func authenticate(_ bytes: UnsafeRawBufferPointer, into out: UnsafeMutableRawPointer) {
+        unsafe sp_mac(slot.pointer, bytes.baseAddress, bytes.count, nil, 0, out)
     }
 
     func code(_ first: [UInt8], _ second: [UInt8] = []) -> [UInt8] {
@@ -47,27 +47,27 @@ struct AEADKey: Sendable {
         unsafe sp_aead_key_make(slot.pointer, key.baseAddress)
     }
 
-    /// Seals in place; the last 16 bytes of `octets` are reserved for the tag.
+    /// Seals in place; the last 16 bytes of `bytes` are reserved for the tag.
     func seal(
-        _ octets: UnsafeMutableRawBufferPointer, nonce: UnsafeRawBufferPointer,
+        _ bytes: UnsafeMutableRawBufferPointer, nonce: UnsafeRawBufferPointer,
         authenticating head: UnsafeRawBufferPointer
     ) -> Bool {
-        precondition(nonce.count == Self.nonceLength && octets.count >= Self.tagLength)
+        precondition(nonce.count == Self.nonceLength && bytes.count >= Self.tagLength)
         return unsafe sp_aead_seal(
-            slot.pointer, nonce.baseAddress, head.baseAddress, head.count, octets.baseAddress,
-            octets.count - Self.tagLength) == 1
+            slot.pointer, nonce.baseAddress, head.baseAddress, head.count, bytes.baseAddress,
+            bytes.count - Self.tagLength) == 1
     }
 
     /// Decrypts ciphertext and tag into `out`, which is 16 bytes shorter; false, with nothing in `out`, if it was not
     /// sealed with this key, nonce and head.
     func open(
-        _ octets: UnsafeRawBufferPointer, nonce: UnsafeRawBufferPointer, authenticating head: UnsafeRawBufferPointer,
+        _ bytes: UnsafeRawBufferPointer, nonce: UnsafeRawBufferPointer, authenticating head: UnsafeRawBufferPointer,
         into out: UnsafeMutableRawPointer
     ) -> Bool {
-        precondition(nonce.count == Self.nonceLength && octets.count >= Self.tagLength)
+        precondition(nonce.count == Self.nonceLength && bytes.count >= Self.tagLength)
         return unsafe sp_aead_open(
-            slot.pointer, nonce.baseAddress, head.baseAddress, head.count, octets.baseAddress,
-            octets.count - Self.tagLength, out) == 1
+            slot.pointer, nonce.baseAddress, head.baseAddress, head.count, bytes.baseAddress,
+            bytes.count - Self.tagLength, out) == 1
     }
 }
 
@@ -85,10 +85,10 @@ struct MasterKey: Sendable {
         return MasterKey(slot, in: memory)
     }
 
-    init(_ octets: UnsafeRawBufferPointer, in memory: KeyMemory) {
-        precondition(octets.count == Self.length)
+    init(_ bytes: UnsafeRawBufferPointer, in memory: KeyMemory) {
+        precondition(bytes.count == Self.length)
         let slot = memory.makeSlot()
-        unsafe slot.pointer.copyMemory(from: octets.baseAddress.unsafelyUnwrapped, byteCount: Self.length)
+        unsafe slot.pointer.copyMemory(from: bytes.baseAddress.unsafelyUnwrapped, byteCount: Self.length)
         self.init(slot, in: memory)
     }
 
@@ -98,7 +98,7 @@ struct MasterKey: Sendable {
         deriving = unsafe MACKey(UnsafeRawBufferPointer(start: slot.pointer, count: Self.length), in: memory)
     }
 
-    func withOctets<Result>(_ body: (UnsafeRawBufferPointer) -> Result) -> Result {
+    func withBytes<Result>(_ body: (UnsafeRawBufferPointer) -> Result) -> Result {
         unsafe body(UnsafeRawBufferPointer(start: slot.pointer, count: Self.length))
     }
 

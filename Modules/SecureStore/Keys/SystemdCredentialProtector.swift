@@ -9,7 +9,7 @@ public struct SystemdCredentialProtector: KeyProtector {
     public init(name: String) { self.name = name }
 
     public func makeWrappingKey() throws(StoreError) -> (key: SymmetricKey, parameters: [UInt8]) {
-        let salt = SystemRandom.octets(32)
+        let salt = SystemRandom.bytes(32)
         return (try wrappingKey(parameters: salt), salt)
     }
 

@@ -13,12 +13,12 @@ struct OrderIndex {
         cipher = ring.cipher(ofCollection: name)
     }
 
-    func place(of label: OrderLabel) -> [UInt8] { cipher.identifier + label.octets }
+    func place(of label: OrderLabel) -> [UInt8] { cipher.identifier + label.bytes }
 
     /// Nil for a place outside this index.
     func label(ofPlace place: some Collection<UInt8>) -> OrderLabel? {
         guard place.starts(with: cipher.identifier) else { return nil }
-        return OrderLabel(octets: place.dropFirst(RecordCipher.identifierLength))
+        return OrderLabel(bytes: place.dropFirst(RecordCipher.identifierLength))
     }
 }
 

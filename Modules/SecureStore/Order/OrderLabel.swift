@@ -16,12 +16,12 @@ struct OrderLabel: Hashable, Comparable, Sendable {
 
     init(number: UInt128) { self.number = number }
 
-    init?(octets: some Collection<UInt8>) {
-        guard octets.count == Self.length else { return nil }
-        number = octets.reduce(0) { $0 << 8 | UInt128($1) }
+    init?(bytes: some Collection<UInt8>) {
+        guard bytes.count == Self.length else { return nil }
+        number = bytes.reduce(0) { $0 << 8 | UInt128($1) }
     }
 
-    var octets: [UInt8] { (0..<Self.length).map { UInt8(truncatingIfNeeded: number >> (120 - 8 * UInt128($0))) } }
+    var bytes: [UInt8] { (0..<Self.length).map { UInt8(truncatingIfNeeded: number >> (120 - 8 * UInt128($0))) } }
 
     static func < (left: OrderLabel, right: OrderLabel) -> Bool { left.number < right.number }
 

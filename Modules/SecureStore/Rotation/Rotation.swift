@@ -40,7 +40,7 @@ struct Rotation: Sendable {
 /// The limits of one transaction of a rotation.
 enum RotationBatch {
     static let records = 256
-    static let octets = 1 << 20
+    static let bytes = 1 << 20
     static let visits = 8192
 }
 
@@ -73,9 +73,9 @@ extension WriteTransaction {
 
     private func stale(from cursor: [UInt8]) throws(StoreError) -> (places: [[UInt8]], next: [UInt8]?) {
         let current = ring.currentID
-        var (places, next, octets, visits): ([[UInt8]], [UInt8]?, Int, Int) = ([], nil, 0, 0)
+        var (places, next, bytes, visits): ([[UInt8]], [UInt8]?, Int, Int) = ([], nil, 0, 0)
         try unsafe tree.scan(from: cursor) { place, record throws(StoreError) in
-            guard places.count < RotationBatch.records, octets < RotationBatch.octets, visits < RotationBatch.visits
+            guard places.count < RotationBatch.records, bytes < RotationBatch.bytes, visits < RotationBatch.visits
             else {
                 next = unsafe Array(place)
                 return false
@@ -83,7 +83,7 @@ extension WriteTransaction {
             visits += 1
             if unsafe RecordCipher.dataKeyID(of: record) != current {
                 unsafe places.append(Array(place))
-                octets += record.count
+                bytes += record.count
             }
             return true
         }

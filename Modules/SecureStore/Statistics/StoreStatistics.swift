@@ -82,9 +82,9 @@ extension ReadTransaction {
 
     /// The first place after all places with this prefix; nil if there can be none.
     private static func successor(of identifier: [UInt8]) -> [UInt8]? {
-        var octets = identifier
-        while let last = octets.popLast() {
-            if last < 255 { return octets + [last + 1] }
+        var bytes = identifier
+        while let last = bytes.popLast() {
+            if last < 255 { return bytes + [last + 1] }
         }
         return nil
     }

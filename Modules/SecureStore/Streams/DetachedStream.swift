@@ -19,15 +19,15 @@ package struct DetachedStream: Sendable {
 
     /// The change that appends bytes.
     ///
-    /// - Parameter octets: a multiple of the pieces' length, except at the end.
-    package mutating func append(_ octets: [UInt8]) -> Change {
+    /// - Parameter bytes: a multiple of the pieces' length, except at the end.
+    package mutating func append(_ bytes: [UInt8]) -> Change {
         let (start, isFirst) = (manifest, !isBegun)
-        manifest.length += UInt64(octets.count)
-        manifest.pieces += UInt64((octets.count + StreamManifest.pieceLength - 1) / StreamManifest.pieceLength)
+        manifest.length += UInt64(bytes.count)
+        manifest.pieces += UInt64((bytes.count + StreamManifest.pieceLength - 1) / StreamManifest.pieceLength)
         isBegun = true
         return { transaction in
             if isFirst { try transaction.begin(start) }
-            try transaction.put(octets, of: start)
+            try transaction.put(bytes, of: start)
         }
     }
 
@@ -42,7 +42,7 @@ package struct DetachedStream: Sendable {
                 }
             }
             try transaction.finish(manifest)
-            let record = Record(key: key.storeOctets, value: manifest.octets, isStreamed: true)
+            let record = Record(key: key.storeBytes, value: manifest.bytes, isStreamed: true)
             try transaction.put(record, in: collection)
         }
     }

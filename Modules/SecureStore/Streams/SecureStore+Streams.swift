@@ -18,7 +18,7 @@ extension SecureStore {
     public func write<Key: StoreKey, Chunks: AsyncSequence>(
         _ chunks: Chunks, for key: Key, in collection: StoreCollection<Key, [UInt8]>, expiresAt expiry: Date? = nil
     ) async throws -> Int where Chunks.Element == [UInt8] {
-        let key = try collection.octets(of: key)
+        let key = try collection.bytes(of: key)
         var stream = OutgoingStream(store: self)
         do {
             for try await chunk in chunks { try await stream.add(chunk, batch: Self.streamBatch) }
@@ -40,19 +40,19 @@ extension SecureStore {
     public func chunks<Key: StoreKey>(
         of key: Key, in collection: StoreCollection<Key, [UInt8]>
     ) throws(StoreError) -> StoredChunks? {
-        let octets = key.storeOctets
-        let place = collection.cipher.place(of: octets)
+        let bytes = key.storeBytes
+        let place = collection.cipher.place(of: bytes)
         let record = try readRecord { transaction throws(StoreError) -> Record? in
             guard let sealed = try transaction.record(at: place) else { return nil }
             let record = try collection.opened(sealed, at: place)
-            guard record.key == octets else { throw collection.damaged() }
+            guard record.key == bytes else { throw collection.damaged() }
             return record.isExpired(at: transaction.now) ? nil : record
         }
         guard let record else { return nil }
         guard record.isStreamed else {
             return StoredChunks(store: self, count: record.value.count, content: .whole(record.value))
         }
-        guard let manifest = StreamManifest(octets: record.value) else { throw collection.damaged() }
+        guard let manifest = StreamManifest(bytes: record.value) else { throw collection.damaged() }
         return StoredChunks(store: self, count: Int(clamping: manifest.length), content: .pieces(manifest))
     }
 
@@ -85,14 +85,14 @@ private struct OutgoingStream {
 
     /// Writes the collected bytes, in pieces.
     private mutating func flush() async throws {
-        let (octets, start, isFirst) = (buffer, manifest, !isBegun)
-        manifest.length += UInt64(octets.count)
-        manifest.pieces += UInt64((octets.count + StreamManifest.pieceLength - 1) / StreamManifest.pieceLength)
+        let (bytes, start, isFirst) = (buffer, manifest, !isBegun)
+        manifest.length += UInt64(bytes.count)
+        manifest.pieces += UInt64((bytes.count + StreamManifest.pieceLength - 1) / StreamManifest.pieceLength)
         isBegun = true
         buffer.removeAll(keepingCapacity: true)
         try await store.write { transaction in
             if isFirst { try transaction.begin(start) }
-            try transaction.put(octets, of: start)
+            try transaction.put(bytes, of: start)
         }
     }
 
@@ -108,7 +108,7 @@ private struct OutgoingStream {
         let manifest = manifest
         try await store.write { transaction in
             try transaction.finish(manifest)
-            let record = Record(key: key, value: manifest.octets, expiry: expiry, isStreamed: true)
+            let record = Record(key: key, value: manifest.bytes, expiry: expiry, isStreamed: true)
             try transaction.put(record, in: collection)
         }
         return Int(clamping: manifest.length)
@@ -124,11 +124,11 @@ private struct OutgoingStream {
 
 extension WriteTransaction {
     /// Writes bytes as the next pieces of a stream.
-    func put(_ octets: [UInt8], of manifest: StreamManifest) throws(StoreError) {
+    func put(_ bytes: [UInt8], of manifest: StreamManifest) throws(StoreError) {
         var number = manifest.pieces
-        for start in stride(from: 0, to: octets.count, by: StreamManifest.pieceLength) {
-            let end = min(start + StreamManifest.pieceLength, octets.count)
-            try putPiece(Array(octets[start..<end]), number: number, of: manifest)
+        for start in stride(from: 0, to: bytes.count, by: StreamManifest.pieceLength) {
+            let end = min(start + StreamManifest.pieceLength, bytes.count)
+            try putPiece(Array(bytes[start..<end]), number: number, of: manifest)
             number += 1
         }
     }

@@ -19,7 +19,7 @@ public struct StoredChunks: AsyncSequence, Sendable {
         let store: SecureStore
         let content: Content
         private var number: UInt64 = 0
-        private var octets: UInt64 = 0
+        private var bytes: UInt64 = 0
 
         init(store: SecureStore, content: Content) {
             self.store = store
@@ -44,13 +44,13 @@ public struct StoredChunks: AsyncSequence, Sendable {
             case .whole(let value): return number == 0 && !value.isEmpty ? value : nil
             case .pieces(let manifest):
                 guard number < manifest.pieces else {
-                    guard octets == manifest.length else {
+                    guard bytes == manifest.length else {
                         throw StoreError(.damaged, "A streamed value has another length.")
                     }
                     return nil
                 }
                 let piece = try piece(of: manifest)
-                octets += UInt64(piece.count)
+                bytes += UInt64(piece.count)
                 return piece
             }
         }

@@ -14,7 +14,7 @@ struct StreamManifest: Sendable {
     var length: UInt64
     var pieces: UInt64
 
-    static func new() -> StreamManifest { StreamManifest(id: SystemRandom.octets(16), length: 0, pieces: 0) }
+    static func new() -> StreamManifest { StreamManifest(id: SystemRandom.bytes(16), length: 0, pieces: 0) }
 
     private init(id: [UInt8], length: UInt64, pieces: UInt64) {
         self.id = id
@@ -22,16 +22,16 @@ struct StreamManifest: Sendable {
         self.pieces = pieces
     }
 
-    init?(octets: [UInt8]) {
-        guard octets.count == 32 else { return nil }
-        id = Array(octets[0..<16])
-        length = UInt64(bigEndianOctets: octets[16..<24])
-        pieces = UInt64(bigEndianOctets: octets[24..<32])
+    init?(bytes: [UInt8]) {
+        guard bytes.count == 32 else { return nil }
+        id = Array(bytes[0..<16])
+        length = UInt64(bigEndianBytes: bytes[16..<24])
+        pieces = UInt64(bigEndianBytes: bytes[24..<32])
     }
 
-    var octets: [UInt8] { id + length.bigEndianOctets + pieces.bigEndianOctets }
+    var bytes: [UInt8] { id + length.bigEndianBytes + pieces.bigEndianBytes }
 
-    func key(of number: UInt64) -> [UInt8] { id + number.bigEndianOctets }
+    func key(of number: UInt64) -> [UInt8] { id + number.bigEndianBytes }
 }
 
 extension KeyRing {
@@ -57,18 +57,18 @@ extension RecordSource {
         guard manifest.length <= UInt64(SecureStore.maximumValueLength) else {
             throw StoreError(.tooLarge, "A streamed value of \(manifest.length) bytes is read in chunks only.")
         }
-        var octets: [UInt8] = []
-        octets.reserveCapacity(Int(manifest.length))
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(Int(manifest.length))
         for number in 0..<manifest.pieces {
             guard let piece = try piece(number, of: manifest) else {
                 throw StoreError(.damaged, "A piece of a streamed value is missing.")
             }
-            octets += piece
+            bytes += piece
         }
-        guard octets.count == Int(manifest.length) else {
+        guard bytes.count == Int(manifest.length) else {
             throw StoreError(.damaged, "A streamed value has another length.")
         }
-        return octets
+        return bytes
     }
 }
 

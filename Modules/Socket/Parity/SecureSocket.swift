@@ -41,8 +41,8 @@ public actor SecureSocket {
         self.target = target
         self.system = system
         self.delegate = delegate
-        inbound = ByteQueue(limit: target.configuration.inboundLimit.octets)
-        outbound = ByteQueue(limit: target.configuration.outboundLimit.octets)
+        inbound = ByteQueue(limit: target.configuration.inboundLimit.bytes)
+        outbound = ByteQueue(limit: target.configuration.outboundLimit.bytes)
         machine = SocketStateMachine(disabled: target.configuration.disabled)
     }
 
@@ -111,7 +111,7 @@ public actor SecureSocket {
     ///   anything from the buffer, if more than ``SocketConfiguration/outboundLimit`` would then wait to be sent.
     public func write() throws(SocketError) {
         let channel = try connected(for: .write).channel
-        guard outbound.count + channel.unsentOctets <= outbound.limit else {
+        guard outbound.count + channel.unsentBytes <= outbound.limit else {
             throw SocketError(.bufferFull, "The outbound buffer is full.")
         }
         channel.send(outbound.take())

@@ -17,14 +17,14 @@ final class HeaderLines {
     /// Fields that are the transport's own, too.
     init?(checked fields: some Sequence<HTTPField>, extra: [StaticString] = []) {
         var count = extra.count
-        var octets = extra.reduce(0) { $0 + $1.utf8CodeUnitCount + 1 }
+        var bytes = extra.reduce(0) { $0 + $1.utf8CodeUnitCount + 1 }
         for field in fields {
             count += 1
-            unsafe octets += field.name.rawName.utf8.count + field.withUnsafeBytesOfValue { $0.count } + 3
+            unsafe bytes += field.name.rawName.utf8.count + field.withUnsafeBytesOfValue { $0.count } + 3
         }
         guard count > 0 else { return nil }
         let nodes = unsafe count * MemoryLayout<curl_slist>.stride
-        unsafe storage = .allocate(byteCount: nodes + octets, alignment: MemoryLayout<curl_slist>.alignment)
+        unsafe storage = .allocate(byteCount: nodes + bytes, alignment: MemoryLayout<curl_slist>.alignment)
         unsafe list = storage.bindMemory(to: curl_slist.self, capacity: count)
         var writer = unsafe LineWriter(list: list, count: count, next: storage + nodes)
         for field in fields { unsafe writer.write(field) }
@@ -90,9 +90,9 @@ private struct LineWriter {
         unsafe next += 1
     }
 
-    private mutating func put(_ octets: UnsafeRawBufferPointer) {
-        guard let start = octets.baseAddress else { return }
-        unsafe next.copyMemory(from: start, byteCount: octets.count)
-        unsafe next += octets.count
+    private mutating func put(_ bytes: UnsafeRawBufferPointer) {
+        guard let start = bytes.baseAddress else { return }
+        unsafe next.copyMemory(from: start, byteCount: bytes.count)
+        unsafe next += bytes.count
     }
 }

@@ -121,25 +121,25 @@ enum PEM {
         Array(certificates.map(certificate).joined().utf8)
     }
 
-    private static func certificate(_ octets: [UInt8]) -> String { text("CERTIFICATE", octets) }
+    private static func certificate(_ bytes: [UInt8]) -> String { text("CERTIFICATE", bytes) }
 
-    static func text(_ label: String, _ octets: [UInt8]) -> String {
-        "-----BEGIN \(label)-----\n" + lines(octets) + "-----END \(label)-----\n"
+    static func text(_ label: String, _ bytes: [UInt8]) -> String {
+        "-----BEGIN \(label)-----\n" + lines(bytes) + "-----END \(label)-----\n"
     }
 
     /// 48 bytes make a line of 64 characters.
-    private static func lines(_ octets: [UInt8]) -> String {
-        stride(from: 0, to: octets.count, by: 48).reduce(into: "") { text, start in
-            text += base64(octets[start..<min(start + 48, octets.count)]) + "\n"
+    private static func lines(_ bytes: [UInt8]) -> String {
+        stride(from: 0, to: bytes.count, by: 48).reduce(into: "") { text, start in
+            text += base64(bytes[start..<min(start + 48, bytes.count)]) + "\n"
         }
     }
 
     private static let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
 
-    private static func base64(_ octets: ArraySlice<UInt8>) -> String {
+    private static func base64(_ bytes: ArraySlice<UInt8>) -> String {
         var text: [UInt8] = []
-        for start in stride(from: octets.startIndex, to: octets.endIndex, by: 3) {
-            let group = octets[start..<min(start + 3, octets.endIndex)]
+        for start in stride(from: bytes.startIndex, to: bytes.endIndex, by: 3) {
+            let group = bytes[start..<min(start + 3, bytes.endIndex)]
             let bits = (0..<3).reduce(0) { $0 << 8 | ($1 < group.count ? Int(group[start + $1]) : 0) }
             for position in 0..<4 {
                 let isPadding = position > group.count

@@ -34,7 +34,7 @@ private func internetPeer(_ place: UnsafeMutablePointer<curl_sockaddr>) -> (addr
     case AF_INET6: range = 8..<24
     default: return nil
     }
-    guard range.upperBound <= length, let address = unsafe IPAddress(octets: Array(bytes[range])) else { return nil }
+    guard range.upperBound <= length, let address = unsafe IPAddress(bytes: Array(bytes[range])) else { return nil }
     return (address, unsafe UInt16(bytes[2]) << 8 | UInt16(bytes[3]))
 }
 
@@ -48,10 +48,10 @@ func closeSocket(_ context: UnsafeMutableRawPointer?, _ descriptor: curl_socket_
 /// Ends a connection in both directions and discards its unread bytes. The kernel answers later bytes with a reset.
 func exhaustSocket(_ descriptor: Int32) {
     shutdown(descriptor, Int32(SHUT_RDWR))
-    var octets = [UInt8](repeating: 0, count: 16 << 10)
+    var bytes = [UInt8](repeating: 0, count: 16 << 10)
     // More than the kernel buffers for a socket.
     for _ in 0..<1024 {
-        let count = unsafe octets.withUnsafeMutableBytes { buffer in
+        let count = unsafe bytes.withUnsafeMutableBytes { buffer in
             unsafe recv(descriptor, buffer.baseAddress, buffer.count, Int32(MSG_DONTWAIT))
         }
         guard count > 0 else { return }

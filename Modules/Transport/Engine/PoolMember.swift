@@ -128,12 +128,12 @@ struct RelayAnswer {
     private(set) var proxyStatus: String?
     /// The values of `Proxy-Authenticate`.
     private(set) var challenges: [String] = []
-    private var octets = 0
+    private var bytes = 0
 
     /// - Returns: false if the header block is too long.
     mutating func received(_ line: UnsafeRawBufferPointer) -> Bool {
-        octets += line.count
-        guard octets <= Self.limit else { return false }
+        bytes += line.count
+        guard bytes <= Self.limit else { return false }
         var text = unsafe String(decoding: line, as: UTF8.self)
         while text.last?.isNewline == true { text.removeLast() }
         if text.hasPrefix("HTTP/") { status = text.split(separator: " ").dropFirst().first.flatMap { Int($0) } ?? 0 }

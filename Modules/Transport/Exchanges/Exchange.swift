@@ -73,7 +73,7 @@ final class Exchange: @unchecked Sendable {
         }
         upload = try Upload(request.body)
         asksToContinue = request.asksToContinue
-        download = Download(headerLimit: request.headerLimit.octets)
+        download = Download(headerLimit: request.headerLimit.bytes)
         sends = SendRule(isIdempotent: request.isIdempotent, requiredConnection: request.requiredConnection)
         clock = ExchangeClock(deadline: request.deadline, idleTimeout: request.idleTimeout)
     }
@@ -261,7 +261,7 @@ extension Exchange: PoolMember {
     }
 
     private var watermarks: BodyPipe.Watermarks {
-        guard let limit = request.collectsUpTo?.octets, download.isHTTP2 else { return .standard }
+        guard let limit = request.collectsUpTo?.bytes, download.isHTTP2 else { return .standard }
         let high = max(BodyPipe.Watermarks.standard.high, limit)
         return BodyPipe.Watermarks(low: high, high: high)
     }
@@ -377,7 +377,7 @@ extension Exchange {
             isExpectationRefused = true
             return false
         }
-        if request.method != .head { download.gather(upTo: request.collectsUpTo?.octets) }
+        if request.method != .head { download.gather(upTo: request.collectsUpTo?.bytes) }
         pool?.signal(self)
         return true
     }

@@ -42,18 +42,18 @@ extension EasyHandle {
     /// For the connection with the server; nil if it has no TLS. Only while the transfer has its connection.
     var tlsFacts: TLSFacts? { unsafe sallyport_get_tls(raw).flatMap { unsafe TLSFacts(OpaquePointer($0)) } }
 
-    var sentBytes: LoadRecord.Octets {
-        var octets = LoadRecord.Octets()
-        octets.head = long(CURLINFO_REQUEST_SIZE)
-        octets.body = offset(CURLINFO_SIZE_UPLOAD_T)
-        return octets
+    var sentBytes: LoadRecord.Bytes {
+        var bytes = LoadRecord.Bytes()
+        bytes.head = long(CURLINFO_REQUEST_SIZE)
+        bytes.body = offset(CURLINFO_SIZE_UPLOAD_T)
+        return bytes
     }
 
-    var receivedBytes: LoadRecord.Octets {
-        var octets = LoadRecord.Octets()
-        octets.head = long(CURLINFO_HEADER_SIZE)
-        octets.body = offset(CURLINFO_SIZE_DOWNLOAD_T)
-        return octets
+    var receivedBytes: LoadRecord.Bytes {
+        var bytes = LoadRecord.Bytes()
+        bytes.head = long(CURLINFO_HEADER_SIZE)
+        bytes.body = offset(CURLINFO_SIZE_DOWNLOAD_T)
+        return bytes
     }
 
     private func offset(_ info: CURLINFO) -> Int { unsafe Int(sallyport_get_offset(raw, info)) }

@@ -13,8 +13,8 @@ protocol HTTPConnection: AnyObject {
     var channelBinding: ChannelBinding? { get }
     /// The address and port that the connection leads to; nil before it is open.
     var peer: Endpoint? { get }
-    var sentBytes: LoadRecord.Octets { get }
-    var receivedBytes: LoadRecord.Octets { get }
+    var sentBytes: LoadRecord.Bytes { get }
+    var receivedBytes: LoadRecord.Bytes { get }
     func facts(of attempt: Attempt, proxy: ProxyAccess?) -> ConnectionFacts
     /// When the phases of the exchange were done, counted from the start of its attempt.
     ///

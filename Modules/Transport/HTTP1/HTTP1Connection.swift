@@ -38,7 +38,7 @@ final class HTTP1Connection: HTTPConnection, DescriptorHandler {
     private var isClosed = false
     private var sentBody = 0
     private var headBytes = 0
-    private var received = LoadRecord.Octets()
+    private var received = LoadRecord.Bytes()
     private var sentAt = LoopInstant.never
     private var firstByteAt: LoopInstant?
     private var idleSince = LoopInstant.never
@@ -77,7 +77,7 @@ final class HTTP1Connection: HTTPConnection, DescriptorHandler {
         self.exchange = exchange
         exchanges += 1
         (isAnswerWhole, firstByteAt) = (false, nil)
-        (received, sentBody) = (LoadRecord.Octets(), 0)
+        (received, sentBody) = (LoadRecord.Bytes(), 0)
         body = nil
         sentAt = pool.now
         // An idle connection has nothing to read.
@@ -332,7 +332,7 @@ final class HTTP1Connection: HTTPConnection, DescriptorHandler {
         if !framing.keepsConnection { isSpent = true }
         let length = framing.bodyLength(isHead: exchange.request.method == .head)
         if length == .untilClose { isSpent = true }
-        body = BodyReader(length, lineLimit: exchange.request.headerLimit.octets)
+        body = BodyReader(length, lineLimit: exchange.request.headerLimit.bytes)
         // A server that refuses a request does not read the rest of it (RFC 9112 §9.3), so the rest is not sent.
         guard !sending.isOver, framing.status >= 400 || sending.phase == .awaitsContinue else { return }
         if sending.phase == .awaitsContinue { pool.loop.set(continueTimer, at: nil) }
@@ -437,13 +437,13 @@ final class HTTP1Connection: HTTPConnection, DescriptorHandler {
     var channelBinding: ChannelBinding? { isTLSWithServer ? link.channelBinding : nil }
     private(set) lazy var peer: Endpoint? = handle?.peer
 
-    var sentBytes: LoadRecord.Octets {
-        var octets = LoadRecord.Octets()
-        (octets.head, octets.body) = (headBytes, sentBody)
-        return octets
+    var sentBytes: LoadRecord.Bytes {
+        var bytes = LoadRecord.Bytes()
+        (bytes.head, bytes.body) = (headBytes, sentBody)
+        return bytes
     }
 
-    var receivedBytes: LoadRecord.Octets { received }
+    var receivedBytes: LoadRecord.Bytes { received }
 
     func facts(of attempt: Attempt, proxy: ProxyAccess?) -> ConnectionFacts {
         var facts = madeFacts

@@ -78,7 +78,7 @@ struct HandshakeSettings {
         switch host {
         case .name: _ = unsafe X509_VERIFY_PARAM_set1_host(parameters, host.bareText, host.bareText.utf8.count)
         case .address(let address):
-            _ = unsafe X509_VERIFY_PARAM_set1_ip(parameters, address.octets, address.octets.count)
+            _ = unsafe X509_VERIFY_PARAM_set1_ip(parameters, address.bytes, address.bytes.count)
         }
     }
 

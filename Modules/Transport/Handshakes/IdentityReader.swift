@@ -49,7 +49,7 @@ package enum IdentityReader {
         guard let key = unsafe key, let leaf = unsafe leaf else {
             throw failure("The PKCS#12 file has no certificate with a private key.")
         }
-        let own = try unsafe octets { octets in unsafe i2d_X509(leaf, octets) }
+        let own = try unsafe bytes { bytes in unsafe i2d_X509(leaf, bytes) }
         return try unsafe ClientIdentity(certificates: [own] + authorities(others), privateKey: pem(key))
     }
 
@@ -65,14 +65,14 @@ package enum IdentityReader {
     }
 
     private static func pem(_ key: OpaquePointer) throws(LoadError) -> Redacted<String> {
-        let octets = try unsafe octets { octets in
-            unsafe sallyport_key(key, octets?.pointee)
+        let bytes = try unsafe bytes { bytes in
+            unsafe sallyport_key(key, bytes?.pointee)
         }
-        return Redacted(PEM.text("PRIVATE KEY", octets))
+        return Redacted(PEM.text("PRIVATE KEY", bytes))
     }
 
     /// The output of one of OpenSSL's `i2d_…` functions: called for the length first.
-    private static func octets(
+    private static func bytes(
         _ write: (UnsafeMutablePointer<UnsafeMutablePointer<UInt8>?>?) -> Int32
     ) throws(LoadError) -> [UInt8] {
         let count = write(nil)

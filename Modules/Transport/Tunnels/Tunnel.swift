@@ -70,9 +70,9 @@ package final class Tunnel: ByteChannel {
 
     package func send(_ bytes: [UInt8]) { _ = stream.write(bytes) }
 
-    package var unsentOctets: Int { stream.up.bufferedOctets }
-    package var sentOctets: Int { stream.wire.sentOctets }
-    package var receivedOctets: Int { stream.received.load(ordering: .relaxed) }
+    package var unsentBytes: Int { stream.up.bufferedBytes }
+    package var sentBytes: Int { stream.wire.sentBytes }
+    package var receivedBytes: Int { stream.received.load(ordering: .relaxed) }
     package var isBeingRead: Bool { stream.down.isAwaited }
 
     /// Ends the direction to the server once everything is sent, and leaves the other open: with close_notify under

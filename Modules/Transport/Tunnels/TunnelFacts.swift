@@ -31,12 +31,12 @@ package enum ApplicationProtocols {
 
     /// Nil if a name is empty or has more than 255 bytes, or there are too many.
     package static func wire(_ names: [String]) -> [UInt8]? {
-        var octets: [UInt8] = []
+        var bytes: [UInt8] = []
         for name in names {
             guard (1...255).contains(name.utf8.count) else { return nil }
-            octets.append(UInt8(name.utf8.count))
-            octets += name.utf8
+            bytes.append(UInt8(name.utf8.count))
+            bytes += name.utf8
         }
-        return octets.count <= limit ? octets : nil
+        return bytes.count <= limit ? bytes : nil
     }
 }

@@ -47,7 +47,7 @@ extension TunnelStream {
     /// The error for bytes that came before the server could have seen a handshake: the caller would take them for
     /// bytes protected by TLS (CVE-2011-0411).
     private func unreadBytes() -> LoadError? {
-        var count = down.bufferedOctets
+        var count = down.bufferedBytes
         if count == 0 {
             count = unsafe engine.scratch.chunk(expectingMuch: false) { unsafe wire.receive(into: $0) }.0.count
         }

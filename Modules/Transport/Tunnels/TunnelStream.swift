@@ -277,7 +277,7 @@ extension TunnelStream {
         let facts = wire.facts
         report.connection = facts.connection
         (report.tlsVersion, report.tlsCipher) = (facts.tls?.version, facts.tls?.cipher)
-        report.sent.body = wire.sentOctets
+        report.sent.body = wire.sentBytes
         report.received.body = received.load(ordering: .relaxed)
         guard !isGivenUp else { return report.streamEnd = .discarded }
         report.failure = wire.ending
@@ -292,7 +292,7 @@ extension TunnelStream {
     var dueAt: LoopInstant { min(wire.dueAt, securing?.limit ?? .never) }
 
     func overdue(at now: LoopInstant) -> LoadError? {
-        let isAwaited = down.isAwaited || !unsent.isEmpty || up.bufferedOctets > 0
+        let isAwaited = down.isAwaited || !unsent.isEmpty || up.bufferedBytes > 0
         return securing?.overdue(at: now) ?? wire.overdue(at: now, isAwaited: isAwaited)
     }
 }

@@ -50,7 +50,7 @@ final class TunnelWire: Sendable {
     var facts: StreamFacts { state.withLock { $0.facts } }
 
     /// The number of the app's bytes that were passed to TLS, or to the socket.
-    var sentOctets: Int { sent.load(ordering: .relaxed) }
+    var sentBytes: Int { sent.load(ordering: .relaxed) }
 
     // MARK: Writers
 

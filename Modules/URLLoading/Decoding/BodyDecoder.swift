@@ -4,7 +4,7 @@ internal import SallyportCore
 struct BodyDecoder: ~Copyable {
     private var layers: [Layer] = []
     private let limit: InflationLimit
-    private var encodedOctets = 0
+    private var encodedBytes = 0
 
     private final class Layer {
         var inflater: Inflater
@@ -22,7 +22,7 @@ struct BodyDecoder: ~Copyable {
 
     /// Takes a chunk; every piece of the one before has been taken out.
     mutating func received(_ chunk: [UInt8]) {
-        encodedOctets += chunk.count
+        encodedBytes += chunk.count
         layers[0].input = chunk
         layers[0].offset = 0
     }
@@ -51,7 +51,7 @@ struct BodyDecoder: ~Copyable {
     /// - Throws: `decodingFailed` if a layer is not at its end. A body of no bytes at all is empty, whatever its
     ///   codings: servers send such answers.
     func ended() throws(LoadError) {
-        guard encodedOctets > 0 else { return }
+        guard encodedBytes > 0 else { return }
         guard layers.allSatisfy({ $0.inflater.isAtEnd }) else {
             throw LoadError(.decodingFailed, at: .response, "The body ends within its content coding.")
         }
@@ -62,7 +62,7 @@ struct BodyDecoder: ~Copyable {
             let piece = try layer.inflater.inflate(layer.input, from: &layer.offset)
             guard !piece.isEmpty else { continue }
             layer.produced += piece.count
-            guard layer.produced <= limit.longest(for: encodedOctets) else {
+            guard layer.produced <= limit.longest(for: encodedBytes) else {
                 throw LoadError(.decodingFailed, at: .response, "The decoded body grows beyond its limit.")
             }
             return piece

@@ -27,7 +27,7 @@ extension RequestBody {
     public func collect(upTo limit: ByteCount) async throws(LoadError) -> [UInt8] {
         var body: [UInt8] = []
         try await read { (chunk) throws(LoadError) in
-            guard body.count + chunk.count <= limit.octets else {
+            guard body.count + chunk.count <= limit.bytes else {
                 throw LoadError(.requestBodyFailed, at: .request, "The request's body is longer than \(limit).")
             }
             body += chunk

@@ -46,12 +46,12 @@ private struct TrustDigest {
 
     private mutating func add(_ name: String, _ items: [[UInt8]] = []) {
         add(Array(name.utf8))
-        add(UInt64(items.count).bigEndianOctets)
+        add(UInt64(items.count).bigEndianBytes)
         for item in items { add(item) }
     }
 
     private mutating func add(_ item: [UInt8]) {
-        hash.update(data: UInt64(item.count).bigEndianOctets)
+        hash.update(data: UInt64(item.count).bigEndianBytes)
         hash.update(data: item)
     }
 }

@@ -16,9 +16,9 @@ struct LoadMetrics: Sendable {
         complete = Counter(label: "sallyport_loads_total", dimensions: [("outcome", "complete")], factory: factory)
         head = Timer(label: "sallyport_load_head_seconds", factory: factory)
         whole = Timer(label: "sallyport_load_seconds", factory: factory)
-        sent = Counter(label: "sallyport_sent_octets_total", factory: factory)
-        received = Counter(label: "sallyport_received_octets_total", factory: factory)
-        decoded = Counter(label: "sallyport_body_octets_total", factory: factory)
+        sent = Counter(label: "sallyport_sent_bytes_total", factory: factory)
+        received = Counter(label: "sallyport_received_bytes_total", factory: factory)
+        decoded = Counter(label: "sallyport_body_bytes_total", factory: factory)
     }
 
     func record(_ record: LoadRecord) {
@@ -29,7 +29,7 @@ struct LoadMetrics: Sendable {
         }
         whole.record(duration: .seconds(record.duration))
         if let time = record.head { head.record(duration: .seconds(time)) }
-        if record.bodyOctets > 0 { decoded.increment(by: record.bodyOctets) }
+        if record.bodyBytes > 0 { decoded.increment(by: record.bodyBytes) }
         for hop in record.hops { self.record(hop) }
         for decision in record.decisions { self.record(decision) }
     }

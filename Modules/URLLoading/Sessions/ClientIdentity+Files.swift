@@ -17,7 +17,7 @@ extension ClientIdentity {
     ) throws(LoadError) -> ClientIdentity {
         try IdentityReader.identity(
             certificates: PEMFile.blocks("CERTIFICATE", at: certificates, limit: 4 << 20),
-            key: octets(of: key ?? certificates), password: password)
+            key: bytes(of: key ?? certificates), password: password)
     }
 
     /// Reads an identity from a PKCS#12 file (RFC 7292), of at most 4 MiB.
@@ -26,10 +26,10 @@ extension ClientIdentity {
     ///   certificate with a key. Files encrypted with RC2, as old programs write them, cannot be read: write them anew
     ///   (`openssl pkcs12 -legacy`).
     public static func pkcs12(file: String, password: Redacted<String>) throws(LoadError) -> ClientIdentity {
-        try IdentityReader.identity(pkcs12: octets(of: file), password: password)
+        try IdentityReader.identity(pkcs12: bytes(of: file), password: password)
     }
 
-    private static func octets(of path: String) throws(LoadError) -> [UInt8] {
+    private static func bytes(of path: String) throws(LoadError) -> [UInt8] {
         let data: Data
         do {
             data = try Data(contentsOf: URL(filePath: path))

@@ -15,7 +15,7 @@ public struct DecodingStage: LoadStage {
     ///     ends the load with `decodingFailed`.
     ///   - allowance: what small bodies may grow to.
     public init(factor: Int = 100, allowance: ByteCount = .megabytes(1)) {
-        limit = InflationLimit(factor: factor, allowance: allowance.octets)
+        limit = InflationLimit(factor: factor, allowance: allowance.bytes)
     }
 
     private static let offer = "gzip, deflate"

@@ -78,8 +78,8 @@ final class LoadTaskControl: TransferControl {
 
     func waits(_ isWaiting: Bool) { withMachine { $0.waits(isWaiting) } }
 
-    func sent(_ octets: Int64, of total: Int64?) {
-        sentProgress.set(TransferProgress(completed: octets, total: total))
+    func sent(_ bytes: Int64, of total: Int64?) {
+        sentProgress.set(TransferProgress(completed: bytes, total: total))
     }
 
     func proceed() async throws(LoadError) {

@@ -15,8 +15,8 @@ typealias ProgressBoard = Board<TransferProgress>
 
 extension ProgressBoard {
     /// Adds received or sent bytes.
-    func add(_ octets: Int64, of total: Int64?) {
-        change { $0 = TransferProgress(completed: ($0?.completed ?? 0) + octets, total: total) }
+    func add(_ bytes: Int64, of total: Int64?) {
+        change { $0 = TransferProgress(completed: ($0?.completed ?? 0) + bytes, total: total) }
     }
 
     func updates() -> ProgressUpdates { ProgressUpdates(stream: values()) }

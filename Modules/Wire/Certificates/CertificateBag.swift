@@ -14,12 +14,12 @@ package struct CertificateBag: Sendable, Hashable {
 
 extension CertificateBag {
     /// Reads a message. BER, because other implementations do not sort the SET.
-    package init(parsing octets: [UInt8]) throws(WireError) {
-        guard octets.count <= Self.maximumLength else {
+    package init(parsing bytes: [UInt8]) throws(WireError) {
+        guard bytes.count <= Self.maximumLength else {
             throw WireError(.tooLarge, "A PKCS#7 message has at most \(Self.maximumLength) bytes.")
         }
         do {
-            certificates = try Self.certificates(in: BER.parse(octets))
+            certificates = try Self.certificates(in: BER.parse(bytes))
         } catch let error as WireError {
             throw error
         } catch {

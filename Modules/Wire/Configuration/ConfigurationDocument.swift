@@ -94,8 +94,8 @@ package struct ConfigurationDocument: Sendable, Hashable, Codable {
 
 extension ConfigurationDocument {
     /// Reads the payload of a JWS and checks every limit and range.
-    package init(parsing octets: [UInt8]) throws(WireError) {
-        self = try WireJSON.decode(ConfigurationDocument.self, from: octets, limit: Limits.document)
+    package init(parsing bytes: [UInt8]) throws(WireError) {
+        self = try WireJSON.decode(ConfigurationDocument.self, from: bytes, limit: Limits.document)
         try checkRanges()
         try checkCounts()
     }

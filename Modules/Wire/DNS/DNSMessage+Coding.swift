@@ -2,9 +2,9 @@ internal import SallyportCore
 
 extension DNSMessage {
     /// Reads a message. Records of other types and classes, and the sections after the answers, are skipped.
-    package init(parsing octets: [UInt8]) throws(WireError) {
-        guard octets.count <= Self.maximumLength else { throw WireError(.tooLarge, "A DNS message is too long.") }
-        var reader = DNSReader(octets)
+    package init(parsing bytes: [UInt8]) throws(WireError) {
+        guard bytes.count <= Self.maximumLength else { throw WireError(.tooLarge, "A DNS message is too long.") }
+        var reader = DNSReader(bytes)
         id = try reader.number16()
         let flags = try reader.number16()
         guard flags >> 11 & 15 == 0 else { throw WireError(.unsupported, "Only DNS queries are understood.") }
@@ -37,43 +37,43 @@ extension DNSMessage {
         if recursionDesired { flags |= 0x0100 }
         if recursionAvailable { flags |= 0x0080 }
         guard answers.count <= Self.maximumRecords else { throw WireError(.tooLarge, "Too many DNS records.") }
-        var octets = [id, flags, 1, UInt16(answers.count), 0, 0].flatMap(Self.octets)
-        octets += question.name.octets + Self.octets(question.type.rawValue) + Self.octets(1)
-        for answer in answers { octets += Self.octets(of: answer) }
-        guard octets.count <= Self.maximumLength else { throw WireError(.tooLarge, "A DNS message is too long.") }
-        return octets
+        var bytes = [id, flags, 1, UInt16(answers.count), 0, 0].flatMap(Self.bytes)
+        bytes += question.name.bytes + Self.bytes(question.type.rawValue) + Self.bytes(1)
+        for answer in answers { bytes += Self.bytes(of: answer) }
+        guard bytes.count <= Self.maximumLength else { throw WireError(.tooLarge, "A DNS message is too long.") }
+        return bytes
     }
 
-    private static func octets(_ number: UInt16) -> [UInt8] { [UInt8(number >> 8), UInt8(number & 255)] }
+    private static func bytes(_ number: UInt16) -> [UInt8] { [UInt8(number >> 8), UInt8(number & 255)] }
 
-    private static func octets(of record: Record) -> [UInt8] {
+    private static func bytes(of record: Record) -> [UInt8] {
         let (type, data): (RecordType, [UInt8]) =
             switch record.data {
-            case .address(let address): (address.octets.count == 4 ? .a : .aaaa, address.octets)
-            case .canonicalName(let name): (.cname, name.octets)
+            case .address(let address): (address.bytes.count == 4 ? .a : .aaaa, address.bytes)
+            case .canonicalName(let name): (.cname, name.bytes)
             case .service(let priority, let weight, let port, let target):
-                (.srv, [priority, weight, port].flatMap(octets) + target.octets)
+                (.srv, [priority, weight, port].flatMap(bytes) + target.bytes)
             }
         let lifetime = [UInt16(record.timeToLive >> 16), UInt16(record.timeToLive & 0xffff)]
-        return record.name.octets + ([type.rawValue, 1] + lifetime + [UInt16(data.count)]).flatMap(octets) + data
+        return record.name.bytes + ([type.rawValue, 1] + lifetime + [UInt16(data.count)]).flatMap(bytes) + data
     }
 }
 
 /// Reads a message from front to back.
 private struct DNSReader {
-    let octets: [UInt8]
+    let bytes: [UInt8]
     var offset = 0
 
-    init(_ octets: [UInt8]) { self.octets = octets }
+    init(_ bytes: [UInt8]) { self.bytes = bytes }
 
     mutating func number16() throws(WireError) -> UInt16 {
-        guard offset + 2 <= octets.count else { throw WireError(.malformed, "A DNS message is cut short.") }
+        guard offset + 2 <= bytes.count else { throw WireError(.malformed, "A DNS message is cut short.") }
         defer { offset += 2 }
-        return UInt16(octets[offset]) << 8 | UInt16(octets[offset + 1])
+        return UInt16(bytes[offset]) << 8 | UInt16(bytes[offset + 1])
     }
 
     mutating func question() throws(WireError) -> DNSMessage.Question {
-        let name = try DNSName(in: octets, at: &offset)
+        let name = try DNSName(in: bytes, at: &offset)
         guard let type = DNSMessage.RecordType(rawValue: try number16()), try number16() == 1 else {
             throw WireError(.unsupported, "A DNS question is for A, AAAA, CNAME or SRV of class IN.")
         }
@@ -82,12 +82,12 @@ private struct DNSReader {
 
     /// Nil for a record of another type or class.
     mutating func record() throws(WireError) -> DNSMessage.Record? {
-        let name = try DNSName(in: octets, at: &offset)
+        let name = try DNSName(in: bytes, at: &offset)
         let type = DNSMessage.RecordType(rawValue: try number16())
         let isInternet = try number16() == 1
         let lifetime = try UInt32(number16()) << 16 | UInt32(number16())
         let end = try Int(number16()) + offset
-        guard end <= octets.count else { throw WireError(.malformed, "A DNS record runs over the end.") }
+        guard end <= bytes.count else { throw WireError(.malformed, "A DNS record runs over the end.") }
         defer { offset = end }
         guard let type, isInternet else { return nil }
         let data = try data(of: type, until: end)
@@ -98,15 +98,15 @@ private struct DNSReader {
         let data: DNSMessage.Data
         switch type {
         case .a, .aaaa:
-            let address = Array(octets[offset..<end])
-            guard address.count == (type == .a ? 4 : 16), let address = IPAddress(octets: address) else {
+            let address = Array(bytes[offset..<end])
+            guard address.count == (type == .a ? 4 : 16), let address = IPAddress(bytes: address) else {
                 throw WireError(.malformed, "A DNS address has 4 or 16 bytes.")
             }
             return .address(address)
-        case .cname: data = .canonicalName(try DNSName(in: octets, at: &offset))
+        case .cname: data = .canonicalName(try DNSName(in: bytes, at: &offset))
         case .srv:
             data = try .service(
-                priority: number16(), weight: number16(), port: number16(), target: DNSName(in: octets, at: &offset))
+                priority: number16(), weight: number16(), port: number16(), target: DNSName(in: bytes, at: &offset))
         }
         guard offset == end else { throw WireError(.malformed, "A DNS record differs from its declared length.") }
         return data

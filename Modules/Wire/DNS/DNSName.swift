@@ -22,13 +22,13 @@ package struct DNSName: Sendable, Hashable, CustomStringConvertible, LosslessStr
 
     package var description: String { labels.joined(separator: ".") }
 
-    private static func label(_ octets: [UInt8]) -> String? {
-        guard (1...63).contains(octets.count),
-            octets.allSatisfy({
+    private static func label(_ bytes: [UInt8]) -> String? {
+        guard (1...63).contains(bytes.count),
+            bytes.allSatisfy({
                 (0x21...0x7e).contains($0) && $0 != UInt8(ascii: ".") && $0 != UInt8(ascii: "\\")
             })
         else { return nil }
-        return String(decoding: octets, as: UTF8.self).lowercased()
+        return String(decoding: bytes, as: UTF8.self).lowercased()
     }
 }
 
@@ -70,5 +70,5 @@ extension DNSName {
     }
 
     /// The wire form, uncompressed.
-    var octets: [UInt8] { labels.flatMap { [UInt8($0.utf8.count)] + Array($0.utf8) } + [0] }
+    var bytes: [UInt8] { labels.flatMap { [UInt8($0.utf8.count)] + Array($0.utf8) } + [0] }
 }

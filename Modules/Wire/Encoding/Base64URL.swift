@@ -11,12 +11,12 @@ package enum Base64URL {
         return values
     }()
 
-    package static func encode(_ octets: some Collection<UInt8>) -> String {
+    package static func encode(_ bytes: some Collection<UInt8>) -> String {
         var text: [UInt8] = []
-        text.reserveCapacity((octets.count * 4 + 2) / 3)
+        text.reserveCapacity((bytes.count * 4 + 2) / 3)
         var bits = 0
         var buffer: UInt32 = 0
-        for byte in octets {
+        for byte in bytes {
             buffer = buffer << 8 | UInt32(byte)
             bits += 8
             while bits >= 6 {
@@ -34,7 +34,7 @@ package enum Base64URL {
         // Each request decodes tokens: the table is looked up once, and one check at the end detects bytes outside the
         // alphabet.
         let values = values
-        var octets = [UInt8](repeating: 0, count: text.count * 3 / 4)
+        var bytes = [UInt8](repeating: 0, count: text.count * 3 / 4)
         var (count, bits, buffer, seen) = (0, 0, UInt32(0), UInt8(0))
         for character in text {
             let value = values[Int(character)]
@@ -43,14 +43,14 @@ package enum Base64URL {
             bits += 6
             guard bits >= 8 else { continue }
             bits -= 8
-            octets[count] = UInt8(truncatingIfNeeded: buffer >> UInt32(bits))
+            bytes[count] = UInt8(truncatingIfNeeded: buffer >> UInt32(bits))
             count += 1
         }
         guard seen < 64 else { throw WireError(.malformed, "Not the alphabet of base64url.") }
         guard buffer & (1 << UInt32(bits) - 1) == 0 else {
             throw WireError(.malformed, "The last character of base64url has bits left over.")
         }
-        return octets
+        return bytes
     }
 
     package static func decode(_ text: String) throws(WireError) -> [UInt8] { try decode(text.utf8) }
@@ -58,7 +58,7 @@ package enum Base64URL {
 
 /// Base64 with padding (RFC 4648 §4), as `x5c` and EST bodies use it.
 package enum Base64 {
-    package static func encode(_ octets: [UInt8]) -> String { Data(octets).base64EncodedString() }
+    package static func encode(_ bytes: [UInt8]) -> String { Data(bytes).base64EncodedString() }
 
     /// - Parameter ignoringWhiteSpace: whether line breaks, spaces and tabs are skipped, as EST allows (RFC 7030 §4).
     package static func decode(

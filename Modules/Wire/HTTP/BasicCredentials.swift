@@ -17,8 +17,8 @@ package struct BasicCredentials: Sendable, Hashable {
         guard parts.count == 2, parts[0].lowercased() == "basic" else {
             throw WireError(.malformed, "Not Basic credentials.")
         }
-        let octets = try Base64.decode(parts[1].utf8)
-        guard let text = String(validating: octets, as: UTF8.self), let colon = text.utf8.firstIndex(of: 0x3a),
+        let bytes = try Base64.decode(parts[1].utf8)
+        guard let text = String(validating: bytes, as: UTF8.self), let colon = text.utf8.firstIndex(of: 0x3a),
             Self.isUser(String(text[..<colon]))
         else { throw WireError(.malformed, "Basic credentials are user, colon and password in UTF-8.") }
         user = String(text[..<colon])

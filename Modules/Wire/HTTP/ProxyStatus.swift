@@ -80,8 +80,8 @@ extension ProxyStatus {
     package func serialized() throws(WireError) -> String {
         do {
             var serializer = StructuredFieldValueSerializer()
-            let octets = try serializer.writeListFieldValue(members.map { .item(Self.item($0)) })
-            return String(decoding: octets, as: UTF8.self)
+            let bytes = try serializer.writeListFieldValue(members.map { .item(Self.item($0)) })
+            return String(decoding: bytes, as: UTF8.self)
         } catch {
             throw WireError(.malformed, "The status has no form as Proxy-Status.", underlying: error)
         }

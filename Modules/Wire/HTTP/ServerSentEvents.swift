@@ -47,9 +47,9 @@ package struct ServerSentEventParser: Sendable {
     /// Takes any number of further bytes, and returns the events that they complete.
     ///
     /// - Throws: `tooLarge`; the parser must not be used afterwards.
-    package mutating func receive(_ octets: some Sequence<UInt8>) throws(WireError) -> [ServerSentEvent] {
+    package mutating func receive(_ bytes: some Sequence<UInt8>) throws(WireError) -> [ServerSentEvent] {
         var events: [ServerSentEvent] = []
-        for byte in octets {
+        for byte in bytes {
             defer { isBehindCarriageReturn = byte == 0x0d }
             switch byte {
             case 0x0a where isBehindCarriageReturn: break

@@ -33,8 +33,8 @@ package struct JOSEObject: Sendable, Equatable {
     package var names: [String] { members.map(\.name) }
 
     /// - Throws: ``WireError``: `malformed` if it is not an object, or has a name twice; `tooLarge`.
-    package init(parsing octets: [UInt8]) throws(WireError) {
-        var scanner = JOSEScanner(octets)
+    package init(parsing bytes: [UInt8]) throws(WireError) {
+        var scanner = JOSEScanner(bytes)
         let value = try scanner.value(depth: 1)
         guard case .object(let object) = value, scanner.isAtEnd else {
             throw WireError(.malformed, "The text is not one JSON object.")

@@ -73,11 +73,11 @@ package struct JWKSet: Sendable, Hashable {
     /// Skips keys of another kind, use or algorithm, and those without a `kid` (RFC 7517 §5).
     ///
     /// - Throws: ``WireError``: `malformed`, also if a `kid` names two keys; `tooLarge`.
-    package init(parsing octets: [UInt8]) throws(WireError) {
-        guard octets.count <= Limits.document else {
+    package init(parsing bytes: [UInt8]) throws(WireError) {
+        guard bytes.count <= Limits.document else {
             throw WireError(.tooLarge, "A set of keys has at most \(Limits.document) bytes.")
         }
-        guard case .array(let values)? = try JOSEObject(parsing: octets)["keys"] else {
+        guard case .array(let values)? = try JOSEObject(parsing: bytes)["keys"] else {
             throw WireError(.malformed, "A set of keys has an array of them.")
         }
         guard values.count <= Limits.keys else {

@@ -57,7 +57,7 @@ package struct ActivationLink: Sendable, Hashable, CustomStringConvertible {
         for pair in query.split(separator: "&", omittingEmptySubsequences: false) {
             let parts = pair.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
             guard parts.count == 2, ["ca", "user", "key"].contains(parts[0]),
-                let octets = PercentCoding.decoded(parts[1]), let value = String(validating: octets, as: UTF8.self),
+                let bytes = PercentCoding.decoded(parts[1]), let value = String(validating: bytes, as: UTF8.self),
                 parameters.updateValue(value, forKey: String(parts[0])) == nil
             else { throw WireError(.malformed, "An activation link has ca, user and key, each once.") }
         }

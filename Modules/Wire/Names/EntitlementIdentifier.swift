@@ -9,13 +9,13 @@ package struct EntitlementIdentifier: Sendable, Hashable, CustomStringConvertibl
         let labels = text.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
         let isValid = labels.allSatisfy { label in
             (1...63).contains(label.count) && label.first != UInt8(ascii: "-") && label.last != UInt8(ascii: "-")
-                && label.allSatisfy(Self.isLabelOctet)
+                && label.allSatisfy(Self.isLabelByte)
         }
         guard isValid else { return nil }
         description = text
     }
 
-    private static func isLabelOctet(_ byte: UInt8) -> Bool {
+    private static func isLabelByte(_ byte: UInt8) -> Bool {
         switch byte {
         case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"): true
         default: false

@@ -72,8 +72,8 @@ package struct AuthTokenClaims: Sendable, Hashable {
 
     /// SHA-256 in base64url (RFC 7638).
     package static func isThumbprint(_ text: String) -> Bool {
-        guard text.utf8.count == 43, let octets = try? Base64URL.decode(text.utf8) else { return false }
-        return octets.count == SHA256.byteCount
+        guard text.utf8.count == 43, let bytes = try? Base64URL.decode(text.utf8) else { return false }
+        return bytes.count == SHA256.byteCount
     }
 }
 
@@ -110,9 +110,9 @@ extension AuthTokenClaims {
 
     /// - Throws: ``WireError`` for a claim that is missing, repeated, malformed or too long. Other claims are ignored
     ///   (RFC 7519 §4).
-    package init(parsing octets: [UInt8]) throws(WireError) {
-        guard octets.count <= Self.maximumLength else { throw WireError(.tooLarge, "The claims are too long.") }
-        let claims = try JOSEObject(parsing: octets)
+    package init(parsing bytes: [UInt8]) throws(WireError) {
+        guard bytes.count <= Self.maximumLength else { throw WireError(.tooLarge, "The claims are too long.") }
+        let claims = try JOSEObject(parsing: bytes)
         guard let entitlement = EntitlementIdentifier(try claims.string("client_id")),
             let instance = InstanceIdentifier(try claims.string("sid"))
         else { throw WireError(.malformed, "client_id or sid does not name an app or an instance.") }

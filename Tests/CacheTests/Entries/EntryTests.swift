@@ -15,20 +15,20 @@ import Testing
         initialAge: 11, lifetime: 60)
 
     @Test func anAnswerIsReadAsItWasWritten() throws {
-        let octets = Self.answer.octets(body: Array("abc".utf8))
-        let (answer, body) = try #require(CachedAnswer.decode(octets))
+        let bytes = Self.answer.bytes(body: Array("abc".utf8))
+        let (answer, body) = try #require(CachedAnswer.decode(bytes))
         #expect(answer == Self.answer && body == Array("abc".utf8))
         #expect(answer.status.reasonPhrase == "Part")
     }
 
     /// Lengths that lie, and every cut and flip of one byte: another answer, or none, but never a trap.
     @Test func damagedRecordsAreNoAnswers() {
-        let octets = Self.answer.octets(body: Array("abc".utf8))
-        for length in 0..<octets.count { #expect(CachedAnswer.decode(Array(octets[..<length])) == nil) }
-        #expect(CachedAnswer.decode(octets + [0]) == nil)
-        for index in octets.indices {
+        let bytes = Self.answer.bytes(body: Array("abc".utf8))
+        for length in 0..<bytes.count { #expect(CachedAnswer.decode(Array(bytes[..<length])) == nil) }
+        #expect(CachedAnswer.decode(bytes + [0]) == nil)
+        for index in bytes.indices {
             for bit in 0..<8 {
-                var damaged = octets
+                var damaged = bytes
                 damaged[index] ^= 1 << UInt8(bit)
                 _ = CachedAnswer.decode(damaged)
             }
@@ -40,9 +40,9 @@ import Testing
             id: .random(), url: 1, host: 2, origin: 3, principal: .max, scope: 9, names: ["accept", "x-a"],
             variation: 4, size: 5, received: CacheTime(milliseconds: 6), dated: CacheTime(milliseconds: 8),
             used: CacheTime(milliseconds: -7))
-        #expect(IndexSlot(id: slot.id, octets: slot.octets) == slot)
-        for length in 0..<slot.octets.count {
-            #expect(IndexSlot(id: slot.id, octets: Array(slot.octets[..<length])) == nil)
+        #expect(IndexSlot(id: slot.id, bytes: slot.bytes) == slot)
+        for length in 0..<slot.bytes.count {
+            #expect(IndexSlot(id: slot.id, bytes: Array(slot.bytes[..<length])) == nil)
         }
     }
 
@@ -51,7 +51,7 @@ import Testing
         let expected: [Int: UInt64] = [0: 0x726f_db47_dd0e_0e31, 1: 0x74f8_39c5_93dc_67fd, 15: 0xa129_ca61_49be_45e5]
         for (length, code) in expected {
             var hash = KeyHash(key: Array(0..<16))
-            for octet in 0..<UInt8(length) { hash.combine(octet: octet) }
+            for byte in 0..<UInt8(length) { hash.combine(byte: byte) }
             #expect(hash.finalize() == code, "\(length)")
         }
     }

@@ -8,18 +8,18 @@ import Testing
         let text = (0..<40).map { UInt8(65 + $0 % 26) }
         for length in 0...text.count {
             var (whole, single) = (KeyHash(key: Array(0..<16)), KeyHash(key: Array(0..<16)))
-            for octet in 0..<before {
-                whole.combine(octet: UInt8(octet))
-                single.combine(octet: UInt8(octet))
+            for byte in 0..<before {
+                whole.combine(byte: UInt8(byte))
+                single.combine(byte: UInt8(byte))
             }
             var array = whole
-            for octet in text[..<length] { single.combine(octet: octet) }
+            for byte in text[..<length] { single.combine(byte: byte) }
             whole.combine(String(decoding: text[..<length], as: UTF8.self))
             array.combine(Array(text[..<length]))
-            for octet in text {
-                whole.combine(octet: octet)
-                single.combine(octet: octet)
-                array.combine(octet: octet)
+            for byte in text {
+                whole.combine(byte: byte)
+                single.combine(byte: byte)
+                array.combine(byte: byte)
             }
             let expected = single.finalize()
             #expect(whole.finalize() == expected && array.finalize() == expected, "\(length) bytes")

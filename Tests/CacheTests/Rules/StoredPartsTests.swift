@@ -13,8 +13,8 @@ import Testing
     private static func body(_ ranges: (Int64, Int64)...) throws -> PartialBody {
         var body: PartialBody?
         for (first, last) in ranges {
-            let (range, octets) = (try range(first, last), Array(text[Int(first)...Int(last)]))
-            body = body == nil ? PartialBody(range, octets) : body?.adding(range, octets)
+            let (range, bytes) = (try range(first, last), Array(text[Int(first)...Int(last)]))
+            body = body == nil ? PartialBody(range, bytes) : body?.adding(range, bytes)
         }
         return try #require(body)
     }
@@ -24,15 +24,15 @@ import Testing
     @Test func partsAreJoinedInTheirOrder() throws {
         let apart = try Self.body((7, 8), (0, 1), (4, 4))
         #expect(Self.shape(apart) == [[0, 1], [4, 4], [7, 8]])
-        #expect(String(decoding: apart.octets, as: UTF8.self) == "01478")
+        #expect(String(decoding: apart.bytes, as: UTF8.self) == "01478")
         let joined = try Self.body((7, 8), (0, 1), (4, 4), (2, 5))
         #expect(Self.shape(joined) == [[0, 5], [7, 8]])
-        #expect(String(decoding: joined.octets, as: UTF8.self) == "01234578")
+        #expect(String(decoding: joined.bytes, as: UTF8.self) == "01234578")
         let whole = try Self.body((5, 9), (0, 4))
-        #expect(whole.parts.isWhole && whole.octets == Self.text)
-        #expect(try Self.body((3, 6), (0, 9)).octets == Self.text)
-        #expect(try Self.body((0, 9), (3, 6)).octets == Self.text)
-        #expect(try Self.body((0, 5), (3, 8)).octets == Array(Self.text[...8]))
+        #expect(whole.parts.isWhole && whole.bytes == Self.text)
+        #expect(try Self.body((3, 6), (0, 9)).bytes == Self.text)
+        #expect(try Self.body((0, 9), (3, 6)).bytes == Self.text)
+        #expect(try Self.body((0, 5), (3, 8)).bytes == Array(Self.text[...8]))
     }
 
     /// Every set of up to three ranges, compared with a plain array of bytes.
@@ -45,7 +45,7 @@ import Testing
                     let there = (0..<6).filter { index in
                         [one, two, three].contains { ($0.0...$0.1).contains(Int64(index)) }
                     }
-                    guard body.octets == there.map({ Self.text[$0] }), body.parts.count == Int64(there.count) else {
+                    guard body.bytes == there.map({ Self.text[$0] }), body.parts.count == Int64(there.count) else {
                         Issue.record("\(one) \(two) \(three)")
                         return
                     }
@@ -58,7 +58,7 @@ import Testing
     /// In an overlap, the bytes that came last are used.
     @Test func ofBytesThatBothHaveTheNewOnesCount() throws {
         let body = try #require(try Self.body((0, 4)).adding(try Self.range(3, 6), Array("abcd".utf8)))
-        #expect(String(decoding: body.octets, as: UTF8.self) == "012abcd")
+        #expect(String(decoding: body.bytes, as: UTF8.self) == "012abcd")
         #expect(try Self.body((0, 4)).adding(try Self.range(3, 6, of: 11), Array("abcd".utf8)) == nil, "Another whole.")
     }
 
@@ -94,10 +94,10 @@ import Testing
             body = try #require(body.adding(range, Array(repeating: UInt8(number), count: count)))
             #expect(body.parts.ranges.count <= StoredParts.limit)
             #expect(body.parts.ranges.contains(range), "The new one stays.")
-            #expect(Int64(body.octets.count) == body.parts.count)
+            #expect(Int64(body.bytes.count) == body.parts.count)
         }
         #expect(body.parts.ranges.first?.count == 9, "The longest stays.")
-        #expect(!body.octets.contains(5), "The shortest goes first.")
+        #expect(!body.bytes.contains(5), "The shortest goes first.")
     }
 
     @Test func rangesOutOfOrderAreNotParts() throws {

@@ -41,9 +41,9 @@ import Testing
         }
         #expect(outcomes.allSatisfy { $0 == true })
         await site.cache.settle()
-        #expect(site.cache.statistics.hits > 0 && site.cache.statistics.octets <= 4 << 20)
+        #expect(site.cache.statistics.hits > 0 && site.cache.statistics.bytes <= 4 << 20)
         #expect(site.cache.state.withLock { $0.flights.isEmpty }, "No flight is left over.")
-        #expect(site.cache.pendingOctets.load(ordering: .relaxed) == 0)
+        #expect(site.cache.pendingBytes.load(ordering: .relaxed) == 0)
     }
 
     /// False where a body was another's.
@@ -72,7 +72,7 @@ import Testing
             return true
         }
         let expected = body(number)
-        let octets = try await response.body.collect(upTo: .megabytes(1))
-        return response.head.status == .partialContent ? octets == Array(expected[2...7]) : octets == expected
+        let bytes = try await response.body.collect(upTo: .megabytes(1))
+        return response.head.status == .partialContent ? bytes == Array(expected[2...7]) : bytes == expected
     }
 }

@@ -37,7 +37,7 @@ import Testing
         await first.cache.close()
         first.store.close()
         let second = try await secretSite(in: first.folder)
-        #expect(second.cache.statistics.entries == 2 && second.cache.statistics.octets == figures.octets)
+        #expect(second.cache.statistics.entries == 2 && second.cache.statistics.bytes == figures.bytes)
         try await fill(second)
         #expect(second.count == 0)
     }
@@ -47,12 +47,12 @@ import Testing
         try await fill(site)
         site.store.close()
         let files = try FileManager.default.subpathsOfDirectory(atPath: site.folder.path)
-        var octets = Data()
-        for file in files { octets += (try? Data(contentsOf: URL(fileURLWithPath: site.folder.file(file)))) ?? Data() }
-        #expect(octets.count > 400_000)
+        var bytes = Data()
+        for file in files { bytes += (try? Data(contentsOf: URL(fileURLWithPath: site.folder.file(file)))) ?? Data() }
+        #expect(bytes.count > 400_000)
         for needle in ["nobody-may-read", "needle-in-url", "needle-in-field", "needle-in-tag", "a.example", "instance"]
         {
-            #expect(octets.range(of: Data(needle.utf8)) == nil, "\(needle)")
+            #expect(bytes.range(of: Data(needle.utf8)) == nil, "\(needle)")
         }
     }
 
@@ -66,7 +66,7 @@ import Testing
         #expect(try await site.get("https://b.example/") == "3")
         #expect(try await site.get("https://a.example/") == "4")
         try await site.cache.removeAll()
-        #expect(site.cache.statistics.entries == 0 && site.cache.statistics.octets == 0)
+        #expect(site.cache.statistics.entries == 0 && site.cache.statistics.bytes == 0)
         #expect(try records(site) == 0)
     }
 
@@ -94,7 +94,7 @@ import Testing
         }
         await site.cache.settle()
         let figures = site.cache.statistics
-        #expect(figures.octets <= 1_000_000 && figures.evictions > 0)
+        #expect(figures.bytes <= 1_000_000 && figures.evictions > 0)
         #expect(try records(site) == figures.entries * 2)
         let before = site.count
         for number in 0..<5 { _ = try await site.get("/\(number)") }

@@ -194,20 +194,20 @@ final class SiteBody: BodySource {
     private let chunk: Int
     private let failure: LoadError?
 
-    init(_ octets: [UInt8], _ chunk: Int, _ failure: LoadError?) {
-        rest = Lock(octets)
+    init(_ bytes: [UInt8], _ chunk: Int, _ failure: LoadError?) {
+        rest = Lock(bytes)
         self.chunk = chunk
         self.failure = failure
     }
 
     func next() async throws(LoadError) -> [UInt8]? {
-        let octets = rest.withLock { rest in
-            let octets = Array(rest.prefix(chunk))
-            rest.removeFirst(octets.count)
-            return octets
+        let bytes = rest.withLock { rest in
+            let bytes = Array(rest.prefix(chunk))
+            rest.removeFirst(bytes.count)
+            return bytes
         }
-        if octets.isEmpty, let failure { throw failure }
-        return octets.isEmpty ? nil : octets
+        if bytes.isEmpty, let failure { throw failure }
+        return bytes.isEmpty ? nil : bytes
     }
 
     func discard() { rest.withLock { $0 = [] } }

@@ -103,7 +103,7 @@ import Testing
         let wire = try await Wire.start()
         let first = try await wire.get("/long.txt")
         #expect(first.body.count == 640_000)
-        #expect(wire.cache.statistics.octets < 50_000)
+        #expect(wire.cache.statistics.bytes < 50_000)
         #expect(try await wire.get("/long.txt").body == first.body)
         #expect(try await wire.log(1).count == 1)
         // Another coding is another answer.

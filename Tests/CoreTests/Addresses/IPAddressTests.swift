@@ -26,22 +26,22 @@ import Testing
     @Test(arguments: ["1.2.3.4", "::", "::1", "2001:db8::a", "ff02::1:2", "255.255.255.255"])
     func bytesAndTextRoundTrip(_ text: String) throws {
         let address = try #require(IPAddress(text))
-        #expect(IPAddress(octets: address.octets) == address)
+        #expect(IPAddress(bytes: address.bytes) == address)
         #expect(address.description == text)
-        #expect(address.octets.count == (text.contains(":") ? 16 : 4))
+        #expect(address.bytes.count == (text.contains(":") ? 16 : 4))
     }
 
     @Test(arguments: [0, 1, 3, 5, 15, 17]) func otherNumbersOfBytesAreRefused(_ count: Int) {
-        #expect(IPAddress(octets: [UInt8](repeating: 1, count: count)) == nil)
+        #expect(IPAddress(bytes: [UInt8](repeating: 1, count: count)) == nil)
     }
 
     @Test func randomAddressesRoundTripThroughText() throws {
         var generator = SeededGenerator(seed: 3)
         for index in 0..<10_000 {
-            let octets = (0..<(index % 2 == 0 ? 4 : 16)).map { _ in
+            let bytes = (0..<(index % 2 == 0 ? 4 : 16)).map { _ in
                 Bool.random(using: &generator) ? UInt8.random(in: 0...255, using: &generator) : 0
             }
-            let address = try #require(IPAddress(octets: octets))
+            let address = try #require(IPAddress(bytes: bytes))
             #expect(IPAddress(address.description) == address)
         }
     }

@@ -165,9 +165,9 @@ import Testing
                 for byte in UInt8(0)..<100 { try await pipe.write([byte, byte]) }
                 pipe.finish()
             }
-            var octets: [UInt8] = []
-            while let chunk = try await pipe.next() { octets += chunk }
-            #expect(octets == (UInt8(0)..<100).flatMap { [$0, $0] })
+            var bytes: [UInt8] = []
+            while let chunk = try await pipe.next() { bytes += chunk }
+            #expect(bytes == (UInt8(0)..<100).flatMap { [$0, $0] })
             try await group.waitForAll()
         }
     }
@@ -191,7 +191,7 @@ import Testing
     @Test func aWriterIsReleasedByAConsumerThatLeaves() async {
         let (pipe, _) = pipe()
         let task = Task { try await pipe.write([1, 2, 3, 4]) }
-        while pipe.bufferedOctets == 0 { await Task.yield() }
+        while pipe.bufferedBytes == 0 { await Task.yield() }
         pipe.discard()
         await #expect(throws: LoadError(.connectionLost, "")) { try await task.value }
     }
@@ -199,7 +199,7 @@ import Testing
     @Test func aWriterIsReleasedByTheEnd() async {
         let (pipe, _) = pipe()
         let task = Task { try await pipe.write([1, 2, 3, 4]) }
-        while pipe.bufferedOctets == 0 { await Task.yield() }
+        while pipe.bufferedBytes == 0 { await Task.yield() }
         pipe.finish(LoadError(.idleTimeout, ""))
         await #expect(throws: LoadError.self) { try await task.value }
     }
@@ -238,7 +238,7 @@ import Testing
         _ = try? await writer.value
         let result = await reader.result
         let whole = (0..<count).reduce(0) { $0 + $1 % 17 + 1 }
-        if case .success(let octets) = result { #expect(octets == whole) }
+        if case .success(let bytes) = result { #expect(bytes == whole) }
         if kind == 0 { #expect((try? result.get()) == whole) }
     }
 

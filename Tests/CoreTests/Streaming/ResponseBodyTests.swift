@@ -46,12 +46,12 @@ private final class ChunkSource: BodySource {
     /// The loop alone keeps the body.
     @Test func aLoopReadsTheWholeBodyWithoutAnotherReference() async throws {
         let source = ChunkSource([[1], [2], [3]])
-        var octets: [UInt8] = []
+        var bytes: [UInt8] = []
         for try await chunk in ResponseBody(source) {
             #expect(source.discards.withLock { $0 } == 0)
-            octets += chunk
+            bytes += chunk
         }
-        #expect(octets == [1, 2, 3])
+        #expect(bytes == [1, 2, 3])
     }
 
     @Test func byteCountsSayTheirUnit() {

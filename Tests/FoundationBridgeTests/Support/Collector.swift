@@ -7,7 +7,7 @@ import TestSupport
 final class Collector: NSObject, URLSessionDataDelegate {
     struct State {
         var chunks: [Data] = []
-        var octets = 0
+        var bytes = 0
         var response: URLResponse?
         var isOver = false
         var error: (any Error)?
@@ -47,7 +47,7 @@ final class Collector: NSObject, URLSessionDataDelegate {
         if let pause { Thread.sleep(forTimeInterval: pause / .seconds(1)) }
         state.withLock { state in
             state.chunks.append(data)
-            state.octets += data.count
+            state.bytes += data.count
         }
     }
 

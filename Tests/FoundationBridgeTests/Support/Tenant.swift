@@ -76,18 +76,18 @@ final class RecordingServer: Sendable {
         var body: [UInt8] = []
         if head.contains("transfer-encoding: chunked") {
             while !body.suffix(5).elementsEqual("0\r\n\r\n".utf8) {
-                let octets = connection.read()
-                if octets.isEmpty { break }
-                body += octets
+                let bytes = connection.read()
+                if bytes.isEmpty { break }
+                body += bytes
             }
         }
         let length =
             head.split(separator: "\r\n").first { $0.hasPrefix("content-length: ") }
             .flatMap { Int($0.dropFirst(16)) } ?? 0
         while body.count < length {
-            let octets = connection.read()
-            if octets.isEmpty { break }
-            body += octets
+            let bytes = connection.read()
+            if bytes.isEmpty { break }
+            body += bytes
         }
         return String(decoding: body, as: UTF8.self)
     }

@@ -63,13 +63,13 @@ extension FuzzTarget {
     private static let record = FuzzTarget(
         "cache-record", words: ["\u{1}", "\0", "\u{7f}", "https://a.example/", "ETag"]
     ) {
-        octets throws(BrokenProperty) in
-        if let slot = IndexSlot(id: EntryID(octets: [1]), octets: octets) {
-            try demand(IndexSlot(id: slot.id, octets: slot.octets) == slot, "A slot is read as another.")
+        bytes throws(BrokenProperty) in
+        if let slot = IndexSlot(id: EntryID(bytes: [1]), bytes: bytes) {
+            try demand(IndexSlot(id: slot.id, bytes: slot.bytes) == slot, "A slot is read as another.")
         }
-        guard let (answer, body) = CachedAnswer.decode(octets) else { return }
+        guard let (answer, body) = CachedAnswer.decode(bytes) else { return }
         try demand(answer.isStreamed || Int64(body.count) == answer.length, "A body has another length than it says.")
-        let again = CachedAnswer.decode(answer.octets(body: body))
+        let again = CachedAnswer.decode(answer.bytes(body: body))
         try demand(again?.answer == answer && again?.body == body, "An answer is read as another.")
     }
 }

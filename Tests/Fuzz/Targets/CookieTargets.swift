@@ -14,12 +14,12 @@ extension FuzzTarget {
             "-1", "99999999999999999999", "Expires=", "Wed, 09 Jun 2021 10:18:14 GMT", "__Host-", "__secure-", "\n",
             "\t", "\0", "\u{ff}",
         ]
-    ) { octets throws(BrokenProperty) in
+    ) { bytes throws(BrokenProperty) in
         guard let url = try? RequestURL("https://www.example.com/a/b"), let request = CookieRequest(url) else { return }
         var table = CookieTable()
         table.limits.perDomain = 4
         var effects: [CookieTable.Effect] = []
-        for line in octets.split(separator: 10, omittingEmptySubsequences: false) {
+        for line in bytes.split(separator: 10, omittingEmptySubsequences: false) {
             guard let field = try? SetCookie(Array(line)),
                 let cookie = try? CookieRules().cookie(from: field, for: request, at: 1000)
             else { continue }
@@ -32,26 +32,26 @@ extension FuzzTarget {
                 "A cookie lives longer than its limit.")
             let record = CookieRecord(cookie, of: .instance)
             try demand(
-                CookieRecord(record.octets, number: 0)?.octets == record.octets, "A cookie is stored as another.")
+                CookieRecord(record.bytes, number: 0)?.bytes == record.bytes, "A cookie is stored as another.")
             try? table.set(cookie, of: .instance, isSecure: true, at: 1000, &effects)
         }
         try demand(table.count <= 8, "There are more cookies than is allowed.")
         guard let sent = table.field(for: request, of: .instance, now: { 1000 }, &effects) else { return }
-        try demand(!sent.contains(where: Octets.isControl), "A control character is sent.")
+        try demand(!sent.contains(where: ASCII.isControl), "A control character is sent.")
     }
 
     private static let cookieDate = FuzzTarget(
         "cookie-date", words: ["Wed", "09", "Jun", "2021", "10:18:14", "GMT", "-", " ", ":", "70", "9999", "feb", "29"]
-    ) { octets throws(BrokenProperty) in
-        guard let date = CookieDate.parse(octets) else { return }
+    ) { bytes throws(BrokenProperty) in
+        guard let date = CookieDate.parse(bytes) else { return }
         try demand((-11_644_473_600_000...253_402_300_799_000).contains(date), "A date is of no year that can be.")
     }
 
     private static let netscapeCookies = FuzzTarget(
         "netscape-cookies",
         words: ["\t", "TRUE", "FALSE", "#HttpOnly_", "# ", "\n", "\r\n", ".example.com", "/", "0", "1893456000", "-1"]
-    ) { octets throws(BrokenProperty) in
-        try demandSame(octets, as: .netscape)
+    ) { bytes throws(BrokenProperty) in
+        try demandSame(bytes, as: .netscape)
     }
 
     private static let jsonCookies = FuzzTarget(
@@ -61,12 +61,12 @@ extension FuzzTarget {
             "\"secure\":true",
             "\"sameSite\":\"none\"", "\"valueBase64\":", "\"AA==\"", "null", "1e999", "\"2030-01-01T00:00:00Z\"",
         ]
-    ) { octets throws(BrokenProperty) in
-        try demandSame(octets, as: .json)
+    ) { bytes throws(BrokenProperty) in
+        try demandSame(bytes, as: .json)
     }
 
-    private static func demandSame(_ octets: [UInt8], as format: CookieFileFormat) throws(BrokenProperty) {
-        guard let cookies = try? format.cookies(in: octets) else { return }
+    private static func demandSame(_ bytes: [UInt8], as format: CookieFileFormat) throws(BrokenProperty) {
+        guard let cookies = try? format.cookies(in: bytes) else { return }
         let again = try? format.cookies(in: format.file(of: cookies))
         // Netscape files know seconds only.
         let isSame = again?.elementsEqual(cookies) { $0.entry.isSame(as: $1.entry) && $0.entry.pair == $1.entry.pair }
@@ -76,9 +76,9 @@ extension FuzzTarget {
     private static let cookieRecord = FuzzTarget(
         "cookie-record", words: ["\u{1}", "\0\0\0\u{8}instance", "\0\0\0\u{9}a.example"]
     ) {
-        octets throws(BrokenProperty) in
-        guard let record = CookieRecord(octets, number: 1) else { return }
-        let again = CookieRecord(record.octets, number: 1)
+        bytes throws(BrokenProperty) in
+        guard let record = CookieRecord(bytes, number: 1) else { return }
+        let again = CookieRecord(record.bytes, number: 1)
         try demand(again?.entry == record.entry && again?.principal == record.principal, "A record is read as another.")
     }
 }

@@ -42,12 +42,12 @@ extension FuzzTarget {
     }
 
     private static let address = FuzzTarget("address", words: ["::", ":", ".", "ffff", "255", "0x", "1.2.3.4"]) {
-        octets throws(BrokenProperty) in
-        if let address = IPAddress(String(decoding: octets, as: UTF8.self)) {
+        bytes throws(BrokenProperty) in
+        if let address = IPAddress(String(decoding: bytes, as: UTF8.self)) {
             try demandRoundTrip(address, \.description) { IPAddress($0) }
         }
-        if let address = IPAddress(octets: octets) {
-            try demand(address.octets == octets, "Bytes of an address come out as others.")
+        if let address = IPAddress(bytes: bytes) {
+            try demand(address.bytes == bytes, "Bytes of an address come out as others.")
             try demandRoundTrip(address, \.description) { IPAddress($0) }
         }
     }

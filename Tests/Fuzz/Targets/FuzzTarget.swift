@@ -14,12 +14,12 @@ struct FuzzTarget: Sendable, CustomStringConvertible {
     init(
         _ name: String, text words: [String], _ body: @escaping @Sendable (String) throws(BrokenProperty) -> Void
     ) {
-        self.init(name, words: words) { octets throws(BrokenProperty) in
-            try body(String(decoding: octets, as: UTF8.self))
+        self.init(name, words: words) { bytes throws(BrokenProperty) in
+            try body(String(decoding: bytes, as: UTF8.self))
         }
     }
 
-    func run(_ octets: [UInt8]) throws(BrokenProperty) { try body(octets) }
+    func run(_ bytes: [UInt8]) throws(BrokenProperty) { try body(bytes) }
 
     var description: String { name }
 

@@ -19,12 +19,12 @@ extension FuzzTarget {
             "CONNECT ", "a.example:443", " HTTP/1.1\r\n", "Host: ", "\r\n\r\n", "\r\n", "[::1]:1", "\n", "\r",
             "Content-Length: 0", ":0",
         ]
-    ) { octets throws(BrokenProperty) in
+    ) { bytes throws(BrokenProperty) in
         var (whole, parts) = (ConnectHead(limit: 256), ConnectHead(limit: 256))
-        let progress = whole.append(octets)
+        let progress = whole.append(bytes)
         var last = ConnectHead.Progress.incomplete
         var count = 0
-        for byte in octets {
+        for byte in bytes {
             last = parts.append([byte])
             count += 1
             guard case .incomplete = last else { break }
@@ -33,7 +33,7 @@ extension FuzzTarget {
             try demand(consumed == count && parts.bytes == whole.bytes, "A head depends on its pieces.")
             guard let request = try? ConnectRequest(head: whole.bytes) else { return }
             try demandRoundTrip(request.target, \.description) { try Endpoint($0) }
-        } else if !octets.isEmpty {
+        } else if !bytes.isEmpty {
             try demand(progress == last, "What is refused depends on its pieces.")
         }
     }
@@ -55,8 +55,8 @@ extension FuzzTarget {
 
     private static let command = FuzzTarget(
         "command", words: ["{\"", "\":{", "\"}", "addUser", "_0", "confirmed", "true", "[[[[", "null", ","]
-    ) { octets throws(BrokenProperty) in
-        guard let command = try? JSONDecoder().decode(AdministrationCommand.self, from: Data(octets)),
+    ) { bytes throws(BrokenProperty) in
+        guard let command = try? JSONDecoder().decode(AdministrationCommand.self, from: Data(bytes)),
             let printed = try? JSONEncoder().encode(command)
         else { return }
         let again = try? JSONDecoder().decode(AdministrationCommand.self, from: printed)

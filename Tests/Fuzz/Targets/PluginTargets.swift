@@ -25,8 +25,8 @@ extension FuzzTarget {
 
     private static let cassette = FuzzTarget(
         "cassette", words: ["{\"", "\":", "\"", "}", "[", "]", "base64", "text", "null", "-1", "99999", "headers"]
-    ) { octets throws(BrokenProperty) in
-        guard let recording = try? Recording(file: octets), let printed = try? recording.file() else { return }
+    ) { bytes throws(BrokenProperty) in
+        guard let recording = try? Recording(file: bytes), let printed = try? recording.file() else { return }
         let again = try? Recording(file: printed)
         try demand((try? again?.file()) == printed, "A cassette is read as another.")
     }

@@ -64,25 +64,25 @@ extension FuzzTarget {
             "NTLMSSP\0", "\u{2}\0\0\0", "\u{5}", "\0\0\0\0", "\u{1}\0\u{2}\0A\0", "\u{7}\0\u{8}\0", "\u{6}\0\u{4}\0",
             "\u{a}\0\u{10}\0", "\u{30}\0\0\0", "\u{38}\0\0\0", "0000000000000000",
         ]
-    ) { octets throws(BrokenProperty) in
+    ) { bytes throws(BrokenProperty) in
         let credential = Credential(user: "CORP\\jä", password: Redacted("p€"))
         let binding = ChannelBinding(certificateHash: [UInt8](repeating: 7, count: 32))
         let nonce = [UInt8](repeating: 1, count: 8)
-        let isTaken = NTLMChallenge(octets) != nil
-        try demand(!isTaken || octets.count <= NTLMChallenge.longest, "A challenge is longer than is allowed.")
+        let isTaken = NTLMChallenge(bytes) != nil
+        try demand(!isTaken || bytes.count <= NTLMChallenge.longest, "A challenge is longer than is allowed.")
         for versions in [NTLMExchange.Versions.v2, .all] {
             guard let exchange = try? NTLMExchange(credential, to: "a.example", versions) else {
                 throw BrokenProperty(description: "A user that can be said is refused.")
             }
-            let message = exchange.authenticate(answering: octets, binding: binding, nonce: nonce, time: 1)
+            let message = exchange.authenticate(answering: bytes, binding: binding, nonce: nonce, time: 1)
             try demand((message != nil) == isTaken, "A challenge that was taken is not answered, or another is.")
             guard let message else { continue }
             try demand(message.starts(with: Array("NTLMSSP\0\u{3}".utf8)), "An answer is no last message.")
             let length = Int(message[20]) | Int(message[21]) << 8
             try demand(versions == .all || length > 24, "NTLMv1 was said where only NTLMv2 may be.")
         }
-        guard let pairs = TargetInfo(octets) else { return }
-        try demand(TargetInfo(pairs.octets) == pairs, "Pairs are read as others from what they are printed as.")
+        guard let pairs = TargetInfo(bytes) else { return }
+        try demand(TargetInfo(pairs.bytes) == pairs, "Pairs are read as others from what they are printed as.")
     }
 
     /// Lines as libcurl hands them over, up to the blank one.
@@ -92,9 +92,9 @@ extension FuzzTarget {
             "HTTP/1.1 200 OK\r\n", "HTTP/2 100 \r\n", "Content-Length: ", "Transfer-Encoding: chunked", "\r\n", "\r\n ",
             ": ", "\n", "\t", "\0", "5, 5", "99999999999999999999",
         ]
-    ) { octets throws(BrokenProperty) in
+    ) { bytes throws(BrokenProperty) in
         var download = Download(headerLimit: 256)
-        for line in lines(of: octets) where !download.isHeadWhole {
+        for line in lines(of: bytes) where !download.isHeadWhole {
             var position = 0
             let outcome = unsafe line.withUnsafeBytes { unsafe download.read($0, at: &position) }
             guard outcome == .more || outcome == .whole else { return }
@@ -112,8 +112,8 @@ extension FuzzTarget {
         _ = download.isDelimitedByClose
     }
 
-    private static func lines(of octets: [UInt8]) -> [ArraySlice<UInt8>] {
-        var rest = octets[...]
+    private static func lines(of bytes: [UInt8]) -> [ArraySlice<UInt8>] {
+        var rest = bytes[...]
         var lines: [ArraySlice<UInt8>] = []
         while let end = rest.firstIndex(of: 10) {
             lines.append(rest[...end])
@@ -124,9 +124,9 @@ extension FuzzTarget {
 
     private static let relayAnswer = FuzzTarget(
         "relay-answer", words: ["HTTP/1.1 403 ", "Proxy-Status: ", "gw; error=dns_error", "\r\n", ":", " "]
-    ) { octets throws(BrokenProperty) in
+    ) { bytes throws(BrokenProperty) in
         var answer = RelayAnswer()
-        for line in lines(of: octets) {
+        for line in lines(of: bytes) {
             let isTaken = unsafe line.withUnsafeBytes { unsafe answer.received($0) }
             if !isTaken { break }
         }
@@ -147,15 +147,15 @@ extension FuzzTarget {
 
     /// The first byte chooses the codings, the second the length of the pieces.
     private static let content = FuzzTarget("content", words: ["\u{1f}\u{8b}", "\u{8}", "\0\0\0\0", "x"]) {
-        octets throws(BrokenProperty) in
-        guard octets.count > 2 else { return }
+        bytes throws(BrokenProperty) in
+        guard bytes.count > 2 else { return }
         let kinds: [[ContentCoding]] = [[.gzip], [.deflate], [.gzip, .deflate], [.deflate, .gzip, .deflate, .gzip]]
         let limit = InflationLimit(factor: 20, allowance: 100_000)
-        var decoder = BodyDecoder(codings: kinds[Int(octets[0]) % kinds.count], limit: limit)
+        var decoder = BodyDecoder(codings: kinds[Int(bytes[0]) % kinds.count], limit: limit)
         var (count, taken) = (0, 0)
         do {
-            for start in stride(from: 2, to: octets.count, by: Int(octets[1]) + 1) {
-                let piece = Array(octets[start..<min(start + Int(octets[1]) + 1, octets.count)])
+            for start in stride(from: 2, to: bytes.count, by: Int(bytes[1]) + 1) {
+                let piece = Array(bytes[start..<min(start + Int(bytes[1]) + 1, bytes.count)])
                 taken += piece.count
                 decoder.received(piece)
                 while let decoded = try decoder.nextPiece() { count += decoded.count }

@@ -10,14 +10,14 @@ extension FuzzTarget {
     ]
 
     private static let jws = FuzzTarget("jws", words: [".", "eyJ", "ES256", "..", "-_"]) {
-        octets throws(BrokenProperty) in
-        _ = try? JWS(octets, type: "sallyport-config")
+        bytes throws(BrokenProperty) in
+        _ = try? JWS(bytes, type: "sallyport-config")
     }
 
     private static let configuration = FuzzTarget(
         "configuration", words: ["\"", "{", "}", "[", "]", ",", ":", "null", "1e99", "-1", "true", "\"epoch\":"]
-    ) { octets throws(BrokenProperty) in
-        guard let document = try? ConfigurationDocument(parsing: octets) else { return }
+    ) { bytes throws(BrokenProperty) in
+        guard let document = try? ConfigurationDocument(parsing: bytes) else { return }
         let printed = (try? document.serialized()) ?? []
         let again = try? ConfigurationDocument(parsing: printed)
         try demand(again == document, "A configuration is read as another.")
@@ -51,11 +51,11 @@ extension FuzzTarget {
     /// In one piece and byte by byte the same events come.
     private static let events = FuzzTarget(
         "events", words: ["data:", "event: ", "id: ", "retry: ", "\n\n", "\r\n", "\r", "\u{feff}", ": ", "\0"]
-    ) { octets throws(BrokenProperty) in
+    ) { bytes throws(BrokenProperty) in
         var (whole, parts) = (ServerSentEventParser(), ServerSentEventParser())
-        let events = try? whole.receive(octets)
+        let events = try? whole.receive(bytes)
         var single: [ServerSentEvent]? = []
-        for byte in octets {
+        for byte in bytes {
             guard let more = try? parts.receive([byte]) else {
                 single = nil
                 break
@@ -71,8 +71,8 @@ extension FuzzTarget {
     }
 
     private static let dns = FuzzTarget("dns", words: ["\u{c}\u{1}", "\0\u{1}", "\0\u{1c}", "\0!", "\u{3}www", "\0"]) {
-        octets throws(BrokenProperty) in
-        guard let message = try? DNSMessage(parsing: octets), let printed = try? message.serialized() else { return }
+        bytes throws(BrokenProperty) in
+        guard let message = try? DNSMessage(parsing: bytes), let printed = try? message.serialized() else { return }
         let again = try? DNSMessage(parsing: printed)
         try demand(again == message, "A message is read as another.")
     }
@@ -80,9 +80,9 @@ extension FuzzTarget {
     private static let certificates = FuzzTarget(
         "certificates", words: ["0\u{80}", "\u{30}\u{82}", "\0\0", "MII", "\r\n"]
     ) {
-        octets throws(BrokenProperty) in
-        _ = try? ESTBody.decode(octets)
-        guard let bag = try? CertificateBag(parsing: octets), let printed = try? bag.serialized() else { return }
+        bytes throws(BrokenProperty) in
+        _ = try? ESTBody.decode(bytes)
+        guard let bag = try? CertificateBag(parsing: bytes), let printed = try? bag.serialized() else { return }
         let again = try? CertificateBag(parsing: printed)
         try demand(again?.certificates == bag.certificates, "Certificates are read as others.")
     }
@@ -105,19 +105,19 @@ extension FuzzTarget {
     }
 
     private static let base64 = FuzzTarget("base64", words: ["=", "==", "-", "_", "+", "/", "\n", "A"]) {
-        octets throws(BrokenProperty) in
-        _ = try? Base64.decode(octets)
-        let there = Array(Base64URL.encode(octets).utf8)
-        try demand((try? Base64URL.decode(there)) == octets, "Bytes come back as others.")
-        guard let decoded = try? Base64URL.decode(octets) else { return }
-        try demand(Array(Base64URL.encode(decoded).utf8) == octets, "One value has two spellings.")
+        bytes throws(BrokenProperty) in
+        _ = try? Base64.decode(bytes)
+        let there = Array(Base64URL.encode(bytes).utf8)
+        try demand((try? Base64URL.decode(there)) == bytes, "Bytes come back as others.")
+        guard let decoded = try? Base64URL.decode(bytes) else { return }
+        try demand(Array(Base64URL.encode(decoded).utf8) == bytes, "One value has two spellings.")
     }
 
     private static let json = FuzzTarget(
         "json", words: ["{\"a\":", "[", "]", "}", "\"", "\\u", "\\ud800", "1e400", "-0", "null"]
     ) {
-        octets throws(BrokenProperty) in
-        guard let value = try? WireJSON.decode(JSONValue.self, from: octets, limit: 4096),
+        bytes throws(BrokenProperty) in
+        guard let value = try? WireJSON.decode(JSONValue.self, from: bytes, limit: 4096),
             let printed = try? WireJSON.encode(value)
         else { return }
         let again = try? WireJSON.decode(JSONValue.self, from: printed, limit: 65_536)
@@ -128,9 +128,9 @@ extension FuzzTarget {
     private static let jose = FuzzTarget(
         "jose",
         words: ["{", "}", "[", "]", "\"", ":", ",", "\\u", "\\ud83d", "-", "0", "1e5", ".5", "true", "null", " "]
-    ) { octets throws(BrokenProperty) in
-        guard let object = try? JOSEObject(parsing: octets) else { return }
-        let read = try? WireJSON.decode([String: JSONValue].self, from: octets, limit: 4096)
+    ) { bytes throws(BrokenProperty) in
+        guard let object = try? JOSEObject(parsing: bytes) else { return }
+        let read = try? WireJSON.decode([String: JSONValue].self, from: bytes, limit: 4096)
         guard let read else { throw BrokenProperty(description: "An object is read that is none.") }
         // Names that are canonically equal are one key of a dictionary.
         try demand(read.count <= object.names.count, "An object has more members than it has.")
@@ -147,8 +147,8 @@ extension FuzzTarget {
     private static let keys = FuzzTarget(
         "jwk-set",
         words: ["{\"keys\":[", "\"kty\":\"EC\"", "\"crv\":\"P-256\"", "\"x\":\"", "\"kid\":\"a\"", "]}", "\"d\":1"]
-    ) { octets throws(BrokenProperty) in
-        guard let keys = try? JWKSet(parsing: octets), let printed = try? keys.serialized() else { return }
+    ) { bytes throws(BrokenProperty) in
+        guard let keys = try? JWKSet(parsing: bytes), let printed = try? keys.serialized() else { return }
         let again = try? JWKSet(parsing: printed)
         try demand(again == keys, "Keys are read as others.")
     }
@@ -156,10 +156,10 @@ extension FuzzTarget {
     private static let tokens = FuzzTarget(
         "auth-token",
         words: [".", "eyJ", "\"aud\":\"", "\"cnf\":{\"jkt\":\"", "\"iat\":", "\"exp\":", "\"sub\":\"", "\"nonce\":\""]
-    ) { octets throws(BrokenProperty) in
-        _ = try? SignedAuthToken(octets)
-        _ = try? DPoPProof(octets)
-        guard let claims = try? AuthTokenClaims(parsing: octets), let printed = try? claims.serialized() else { return }
+    ) { bytes throws(BrokenProperty) in
+        _ = try? SignedAuthToken(bytes)
+        _ = try? DPoPProof(bytes)
+        guard let claims = try? AuthTokenClaims(parsing: bytes), let printed = try? claims.serialized() else { return }
         let again = try? AuthTokenClaims(parsing: printed)
         try demand(again == claims, "Claims are read as others.")
     }

@@ -50,7 +50,7 @@ import Testing
 
     /// A property that is broken is told, or all of this would be for nothing.
     @Test func aBrokenPropertyIsTold() {
-        let target = FuzzTarget("none") { octets throws(BrokenProperty) in try demand(octets.isEmpty, "Not empty.") }
+        let target = FuzzTarget("none") { bytes throws(BrokenProperty) in try demand(bytes.isEmpty, "Not empty.") }
         #expect(throws: Never.self) { try target.run([]) }
         #expect(throws: BrokenProperty.self) { try target.run([1]) }
     }

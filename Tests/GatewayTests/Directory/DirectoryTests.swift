@@ -247,8 +247,8 @@ import Testing
 
     /// What was written before there were realms.
     @Test func aDirectoryWithoutRealmsIsRead() throws {
-        let octets = try JSONEncoder().encode(Directory())
-        #expect(!String(decoding: octets, as: UTF8.self).contains("kdcs"))
-        #expect(try JSONDecoder().decode(Directory.self, from: octets) == Directory())
+        let bytes = try JSONEncoder().encode(Directory())
+        #expect(!String(decoding: bytes, as: UTF8.self).contains("kdcs"))
+        #expect(try JSONDecoder().decode(Directory.self, from: bytes) == Directory())
     }
 }

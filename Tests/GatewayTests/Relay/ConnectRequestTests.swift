@@ -59,10 +59,10 @@ import Testing
     @Test(arguments: 1...text.utf8.count)
     func findsTheEndHoweverItIsCut(size: Int) {
         var head = ConnectHead(limit: 8192)
-        let octets = Array(Self.text.utf8) + Array("early".utf8)
+        let bytes = Array(Self.text.utf8) + Array("early".utf8)
         var start = 0
         while true {
-            let piece = octets[start..<min(start + size, octets.count)]
+            let piece = bytes[start..<min(start + size, bytes.count)]
             if case .complete(let consumed) = head.append(piece) {
                 #expect(start + consumed == Self.text.utf8.count)
                 break
@@ -73,11 +73,11 @@ import Testing
     }
 
     @Test func theLimitIsExactToTheByte() {
-        let octets = Array(Self.text.utf8)
-        var exact = ConnectHead(limit: octets.count)
-        #expect(exact.append(octets) == .complete(consumed: octets.count))
-        var short = ConnectHead(limit: octets.count - 1)
-        guard case .refused(let refusal) = short.append(octets) else {
+        let bytes = Array(Self.text.utf8)
+        var exact = ConnectHead(limit: bytes.count)
+        #expect(exact.append(bytes) == .complete(consumed: bytes.count))
+        var short = ConnectHead(limit: bytes.count - 1)
+        guard case .refused(let refusal) = short.append(bytes) else {
             Issue.record("One over was taken.")
             return
         }
@@ -99,13 +99,13 @@ import Testing
         var state = UInt64(seed)
         for _ in 0..<500 {
             var head = ConnectHead(limit: 512)
-            var octets: [UInt8] = []
+            var bytes: [UInt8] = []
             for _ in 0..<64 {
                 state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
-                octets.append([13, 10, 32, 58, 91, 93, 0, 255, 67, 49][Int(state >> 33) % 10])
+                bytes.append([13, 10, 32, 58, 91, 93, 0, 255, 67, 49][Int(state >> 33) % 10])
             }
-            _ = head.append(octets)
-            _ = try? ConnectRequest(head: octets)
+            _ = head.append(bytes)
+            _ = try? ConnectRequest(head: bytes)
         }
     }
 }

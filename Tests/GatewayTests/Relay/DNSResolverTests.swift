@@ -59,8 +59,8 @@ private struct TestNameServer {
         func channelRead(context: ChannelHandlerContext, data: NIOAny) {
             let envelope = unwrapInboundIn(data)
             guard let query = try? DNSMessage(parsing: Array(envelope.data.readableBytesView)) else { return }
-            for octets in answer(query, false).compactMap({ try? $0.serialized() }) {
-                let reply = AddressedEnvelope(remoteAddress: envelope.remoteAddress, data: ByteBuffer(bytes: octets))
+            for bytes in answer(query, false).compactMap({ try? $0.serialized() }) {
+                let reply = AddressedEnvelope(remoteAddress: envelope.remoteAddress, data: ByteBuffer(bytes: bytes))
                 context.writeAndFlush(wrapOutboundOut(reply), promise: nil)
             }
         }
@@ -73,12 +73,12 @@ private struct TestNameServer {
         init(_ answer: @escaping Answer) { self.answer = answer }
 
         func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-            let octets = Array(unwrapInboundIn(data).readableBytesView.dropFirst(2))
-            guard let query = try? DNSMessage(parsing: octets) else { return }
-            for octets in answer(query, true).compactMap({ try? $0.serialized() }) {
+            let bytes = Array(unwrapInboundIn(data).readableBytesView.dropFirst(2))
+            guard let query = try? DNSMessage(parsing: bytes) else { return }
+            for bytes in answer(query, true).compactMap({ try? $0.serialized() }) {
                 // In two pieces, since a stream promises nothing about them.
-                context.writeAndFlush(wrapOutboundOut(ByteBuffer(integer: UInt16(octets.count))), promise: nil)
-                context.writeAndFlush(wrapOutboundOut(ByteBuffer(bytes: octets)), promise: nil)
+                context.writeAndFlush(wrapOutboundOut(ByteBuffer(integer: UInt16(bytes.count))), promise: nil)
+                context.writeAndFlush(wrapOutboundOut(ByteBuffer(bytes: bytes)), promise: nil)
             }
         }
     }

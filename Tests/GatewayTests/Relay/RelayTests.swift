@@ -75,9 +75,9 @@ import Testing
                         client.send("CONNECT 127.0.0.1:\(origin.port) HTTP/1.1\r\nHost: a\r\n\r\n")
                         let head = try await client.head()
                         #expect(head.hasPrefix("HTTP/1.1 200"))
-                        let octets = [UInt8](repeating: UInt8(number), count: 10_000)
-                        client.send(octets)
-                        #expect(try await client.read(octets.count) == octets)
+                        let bytes = [UInt8](repeating: UInt8(number), count: 10_000)
+                        client.send(bytes)
+                        #expect(try await client.read(bytes.count) == bytes)
                         client.closeOutput()
                         #expect(try await client.rest().isEmpty)
                     }
@@ -412,8 +412,8 @@ import Testing
                 _ = try await server.rest()
             }
             try await client.pauseReading()
-            let octets = [UInt8](repeating: 7, count: 16 << 20)
-            server.send(octets)
+            let bytes = [UInt8](repeating: 7, count: 16 << 20)
+            server.send(bytes)
             server.closeOutput()
             // The relay takes what its buffers and the sockets' hold; the rest waits with the server.
             let buffered = Lock(-1)
@@ -426,7 +426,7 @@ import Testing
                     return buffered.withLock { $0 } > 0
                 })
             try await client.resumeReading()
-            #expect(try await client.rest().count == octets.count)
+            #expect(try await client.rest().count == bytes.count)
             if !clientEndsFirst { client.closeOutput() }
         }
         try await origin.close()
@@ -438,9 +438,9 @@ import Testing
             let client = try await fixture.tunnel(to: origin.port)
             let ends = [client, try await origin.accept()]
             for end in ends { try await end.pauseReading() }
-            let octets = (0..<(16 << 20)).map { UInt8(truncatingIfNeeded: $0 >> 8) }
+            let bytes = (0..<(16 << 20)).map { UInt8(truncatingIfNeeded: $0 >> 8) }
             for end in ends {
-                end.send(octets)
+                end.send(bytes)
                 end.closeOutput()
             }
             // Both ways are full.
@@ -449,10 +449,10 @@ import Testing
                     try await eventually { try await end.channel.getOption(.bufferedWritableBytes).get() > 0 })
             }
             for end in ends { try await end.resumeReading() }
-            for end in ends { #expect(try await end.rest() == octets) }
-            let line = "down=\(octets.count) instance=one result=ended"
+            for end in ends { #expect(try await end.rest() == bytes) }
+            let line = "down=\(bytes.count) instance=one result=ended"
             #expect(try await eventually { fixture.log.lines.contains { $0.contains(line) } })
-            #expect(fixture.log.lines.contains { $0.contains("up=\(octets.count)") })
+            #expect(fixture.log.lines.contains { $0.contains("up=\(bytes.count)") })
         }
         try await origin.close()
     }

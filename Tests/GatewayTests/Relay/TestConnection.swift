@@ -67,7 +67,7 @@ final class TestConnection: Sendable {
     }
 
     func send(_ text: String) { send(Array(text.utf8)) }
-    func send(_ octets: [UInt8]) { channel.writeAndFlush(ByteBuffer(bytes: octets), promise: nil) }
+    func send(_ bytes: [UInt8]) { channel.writeAndFlush(ByteBuffer(bytes: bytes), promise: nil) }
 
     /// Sends a text again and again from the event loop, however busy the threads of tasks are.
     func send(_ text: String, times: Int, every interval: TimeAmount) {
@@ -97,11 +97,11 @@ final class TestConnection: Sendable {
 
     /// An HTTP head, with its empty line.
     func head() async throws -> String {
-        let octets = try await receive { octets in
-            guard octets.count >= 4 else { return nil }
-            return (4...octets.count).first { octets[($0 - 4)..<$0] == [13, 10, 13, 10] }
+        let bytes = try await receive { bytes in
+            guard bytes.count >= 4 else { return nil }
+            return (4...bytes.count).first { bytes[($0 - 4)..<$0] == [13, 10, 13, 10] }
         }
-        return String(decoding: octets, as: UTF8.self)
+        return String(decoding: bytes, as: UTF8.self)
     }
 
     /// Everything up to the end; throws where it came without close_notify or by a reset.
@@ -109,17 +109,17 @@ final class TestConnection: Sendable {
         try await bounded(limit) { [self] in
             for try await piece in inbox { buffered.withLock { $0 += piece } }
         }
-        return buffered.withLock { octets in
-            defer { octets = [] }
-            return octets
+        return buffered.withLock { bytes in
+            defer { bytes = [] }
+            return bytes
         }
     }
 
     private func receive(_ enough: @escaping @Sendable ([UInt8]) -> Int?) async throws -> [UInt8] {
-        let take: @Sendable (inout [UInt8]) -> [UInt8]? = { octets in
-            guard let count = enough(octets) else { return nil }
-            defer { octets.removeFirst(count) }
-            return Array(octets.prefix(count))
+        let take: @Sendable (inout [UInt8]) -> [UInt8]? = { bytes in
+            guard let count = enough(bytes) else { return nil }
+            defer { bytes.removeFirst(count) }
+            return Array(bytes.prefix(count))
         }
         let found = Lock<[UInt8]?>(nil)
         try await bounded(.seconds(30)) { [self] in
@@ -129,10 +129,10 @@ final class TestConnection: Sendable {
                 if let ready = buffered.withLock({ take(&$0) }) { return found.withLock { $0 = ready } }
             }
         }
-        guard let octets = found.withLock({ $0 }) else {
+        guard let bytes = found.withLock({ $0 }) else {
             throw TestFailure("ended early behind: " + String(decoding: buffered.withLock { $0 }, as: UTF8.self))
         }
-        return octets
+        return bytes
     }
 
     private func bounded(_ limit: Duration, _ body: @escaping @Sendable () async throws -> Void) async throws {

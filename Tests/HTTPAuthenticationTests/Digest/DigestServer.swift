@@ -76,12 +76,12 @@ final class DigestServer: LoadStage {
 
     static func hash(_ algorithm: String, _ text: String) -> String { hash(algorithm, Array(text.utf8)) }
 
-    static func hash(_ algorithm: String, _ octets: [UInt8]) -> String {
+    static func hash(_ algorithm: String, _ bytes: [UInt8]) -> String {
         func text(_ digest: some Sequence<UInt8>) -> String { digest.map { String(format: "%02x", $0) }.joined() }
         return switch algorithm.split(separator: "-sess")[0] {
-        case "MD5": text(Insecure.MD5.hash(data: octets))
-        case "SHA-256": text(SHA256.hash(data: octets))
-        default: text(SHA512256.hash(data: octets))
+        case "MD5": text(Insecure.MD5.hash(data: bytes))
+        case "SHA-256": text(SHA256.hash(data: bytes))
+        default: text(SHA512256.hash(data: bytes))
         }
     }
 

@@ -15,19 +15,19 @@ struct NTLMMessageTests {
     private func challenge(
         _ pairs: [(Int, [UInt8])] = [(1, [65, 0])], flags: UInt32 = 0x0088_8205, name: String = "S"
     ) -> [UInt8] {
-        var information = pairs.flatMap { UInt16($0).littleEndianOctets + UInt16($1.count).littleEndianOctets + $1 }
+        var information = pairs.flatMap { UInt16($0).littleEndianBytes + UInt16($1.count).littleEndianBytes + $1 }
         information += [0, 0, 0, 0]
-        let target = NTLMText.octets(name)
-        var octets = NTLMMessage.signature + UInt32(2).littleEndianOctets
-        octets += NTLMMessage.descriptor(target.count, at: 48) + flags.littleEndianOctets + Self.nonce
-        octets += [UInt8](repeating: 0, count: 8) + NTLMMessage.descriptor(information.count, at: 48 + target.count)
-        return octets + target + information
+        let target = NTLMText.bytes(name)
+        var bytes = NTLMMessage.signature + UInt32(2).littleEndianBytes
+        bytes += NTLMMessage.descriptor(target.count, at: 48) + flags.littleEndianBytes + Self.nonce
+        bytes += [UInt8](repeating: 0, count: 8) + NTLMMessage.descriptor(information.count, at: 48 + target.count)
+        return bytes + target + information
     }
 
-    private func changed(_ octets: [UInt8], _ offset: Int, _ value: [UInt8]) -> [UInt8] {
-        var octets = octets
-        octets.replaceSubrange(offset..<offset + value.count, with: value)
-        return octets
+    private func changed(_ bytes: [UInt8], _ offset: Int, _ value: [UInt8]) -> [UInt8] {
+        var bytes = bytes
+        bytes.replaceSubrange(offset..<offset + value.count, with: value)
+        return bytes
     }
 
     @Test func theFirstMessageContainsNoName() {
@@ -52,14 +52,14 @@ struct NTLMMessageTests {
         #expect(NTLMChallenge(changed(whole, 0, [0x6e])) == nil, "another signature")
         #expect(NTLMChallenge(changed(whole, 8, [1])) == nil, "another message")
         #expect(NTLMChallenge(changed(whole, 20, [0x04])) == nil, "no Unicode")
-        #expect(NTLMChallenge(changed(whole, 16, UInt32(12).littleEndianOctets)) == nil, "a name in the head")
-        #expect(NTLMChallenge(changed(whole, 16, UInt32.max.littleEndianOctets)) == nil, "a name far away")
+        #expect(NTLMChallenge(changed(whole, 16, UInt32(12).littleEndianBytes)) == nil, "a name in the head")
+        #expect(NTLMChallenge(changed(whole, 16, UInt32.max.littleEndianBytes)) == nil, "a name far away")
         #expect(NTLMChallenge(changed(whole, 12, [0xff, 0xff])) == nil, "a name longer than the message")
         #expect(NTLMChallenge(changed(whole, 12, [1])) == nil, "half a letter")
-        #expect(NTLMChallenge(changed(whole, 44, UInt32(49).littleEndianOctets)) == nil, "fields in each other")
+        #expect(NTLMChallenge(changed(whole, 44, UInt32(49).littleEndianBytes)) == nil, "fields in each other")
         let pairs = NTLMMessage.descriptor(10, at: 50)
         #expect(NTLMChallenge(changed(whole, 12, pairs)) == nil, "a name that is the pairs")
-        #expect(NTLMChallenge(changed(whole, 44, UInt32(40).littleEndianOctets)) == nil, "pairs in the head")
+        #expect(NTLMChallenge(changed(whole, 44, UInt32(40).littleEndianBytes)) == nil, "pairs in the head")
     }
 
     @Test func pairsThatAreNoneAreRefused() {
@@ -80,9 +80,9 @@ struct NTLMMessageTests {
         #expect(NTLMChallenge(challenge([(1, [UInt8](repeating: 0, count: space))])) != nil)
         #expect(NTLMChallenge(challenge([(1, [UInt8](repeating: 0, count: space + 1))])) == nil)
         let token = String(repeating: "A", count: (NTLMChallenge.longest + 2) / 3 * 4)
-        #expect(NTLMToken.octets(token) != nil)
-        #expect(NTLMToken.octets(token + "AAAA") == nil)
-        for bad in ["a", "a===", "TlRM!", "TlRM TlRM"] { #expect(NTLMToken.octets(bad) == nil) }
+        #expect(NTLMToken.bytes(token) != nil)
+        #expect(NTLMToken.bytes(token + "AAAA") == nil)
+        for bad in ["a", "a===", "TlRM!", "TlRM TlRM"] { #expect(NTLMToken.bytes(bad) == nil) }
     }
 
     // MARK: The last message
@@ -119,10 +119,10 @@ struct NTLMMessageTests {
         let binding = ChannelBinding(certificateHash: [UInt8](repeating: 7, count: 32))
         let challenge = challenge([(2, [66, 0]), (6, [1, 0, 0, 0]), (9, [1, 2]), (10, [3])])
         let proof = try answer(challenge, binding)
-        #expect(proof.domain == NTLMText.octets("CORP") && proof.user == NTLMText.octets("jürgen"))
+        #expect(proof.domain == NTLMText.bytes("CORP") && proof.user == NTLMText.bytes("jürgen"))
         #expect(proof.pairs[2] == [66, 0])
         #expect(proof.pairs[6] == [3, 0, 0, 0], "the server's flags, and that there is a code")
-        #expect(proof.pairs[9] == NTLMText.octets("HTTP/server.example"), "and no name that the server chose")
+        #expect(proof.pairs[9] == NTLMText.bytes("HTTP/server.example"), "and no name that the server chose")
         #expect(proof.pairs[10] == Array(Insecure.MD5.hash(data: binding.structure)))
         let key = NTLMHash.v2(password: "pässwörd €", user: "JÜRGEN", domain: "CORP")
         #expect(Array(proof.nt.prefix(16)) == NTLMHash.code(Self.nonce + proof.nt.dropFirst(16), key))
@@ -136,7 +136,7 @@ struct NTLMMessageTests {
         let with = try answer(challenge([(7, Self.nonce)]))
         #expect(Array(with.nt[24..<32]) == Self.nonce && with.lm == [UInt8](repeating: 0, count: 24))
         let without = try answer(challenge())
-        #expect(Array(without.nt[24..<32]) == UInt64(5).littleEndianOctets && without.lm.contains { $0 != 0 })
+        #expect(Array(without.nt[24..<32]) == UInt64(5).littleEndianBytes && without.lm.contains { $0 != 0 })
     }
 
     @Test func theCodeCoversAllThreeMessages() throws {

@@ -59,7 +59,7 @@ struct NTLMPrimitiveTests {
         ("1c587f1c13924fef", "305532286d6f295a", "63fac0d034d9f793"),
     ])
     func des(_ key: String, _ block: String, _ result: String) {
-        #expect(hex(DES(key: octets(key)).encrypt(octets(block))) == result)
+        #expect(hex(DES(key: bytes(key)).encrypt(bytes(block))) == result)
     }
 
     /// The 56 bits without parity are the same key: `LMOWFv1` of MS-NLMP §4.2.2.1.1, which nothing here ever sends.
@@ -81,11 +81,11 @@ struct NTLMPrimitiveTests {
     ])
     func namesAreInCapitalsUnitByUnit(_ name: String, _ capitals: String) {
         #expect(NTLMText.uppercased(name) == capitals)
-        #expect(NTLMText.octets(NTLMText.uppercased(name)).count == NTLMText.octets(name).count)
+        #expect(NTLMText.bytes(NTLMText.uppercased(name)).count == NTLMText.bytes(name).count)
     }
 
     @Test func textIsLittleEndianUTF16() {
-        #expect(NTLMText.octets("aß€𝄞") == [0x61, 0, 0xdf, 0, 0xac, 0x20, 0x34, 0xd8, 0x1e, 0xdd])
+        #expect(NTLMText.bytes("aß€𝄞") == [0x61, 0, 0xdf, 0, 0xac, 0x20, 0x34, 0xd8, 0x1e, 0xdd])
     }
 
     @Test func usersAreReadInTheThreeWays() {
@@ -101,9 +101,9 @@ struct NTLMPrimitiveTests {
     }
 }
 
-func hex(_ octets: some Sequence<UInt8>) -> String { Hexadecimal.text(octets) }
+func hex(_ bytes: some Sequence<UInt8>) -> String { Hexadecimal.text(bytes) }
 
-func octets(_ hex: String) -> [UInt8] {
+func bytes(_ hex: String) -> [UInt8] {
     let digits = hex.filter { !$0.isWhitespace }.map { $0.hexDigitValue ?? 0 }
     return stride(from: 0, to: digits.count, by: 2).map { UInt8(digits[$0] << 4 | digits[$0 + 1]) }
 }

@@ -51,10 +51,10 @@ final class NTLMServer: LoadStage {
     func restart() { state.withLock { $0.numbers = [:] } }
 
     static var challenge: [UInt8] {
-        var octets = NTLMMessage.signature + UInt32(2).littleEndianOctets
-        octets += NTLMMessage.descriptor(0, at: 48) + NTLMFlags.offered.union(.targetInfo).rawValue.littleEndianOctets
-        octets += nonce + [UInt8](repeating: 0, count: 8)
-        return octets + NTLMMessage.descriptor(4, at: 48) + [0, 0, 0, 0]
+        var bytes = NTLMMessage.signature + UInt32(2).littleEndianBytes
+        bytes += NTLMMessage.descriptor(0, at: 48) + NTLMFlags.offered.union(.targetInfo).rawValue.littleEndianBytes
+        bytes += nonce + [UInt8](repeating: 0, count: 8)
+        return bytes + NTLMMessage.descriptor(4, at: 48) + [0, 0, 0, 0]
     }
 
     func load(
@@ -116,7 +116,7 @@ extension NTLMServer.State {
         if request.url.path == "/open" { return HTTPResponse(status: .ok) }
         let field = request.headerFields[.authorization] ?? ""
         if field.hasPrefix("Basic ") { return HTTPResponse(status: .ok) }
-        let message = field.hasPrefix("NTLM ") ? NTLMToken.octets(String(field.dropFirst(5))) : nil
+        let message = field.hasPrefix("NTLM ") ? NTLMToken.bytes(String(field.dropFirst(5))) : nil
         guard let message, let number else {
             let isKnown = number.map { users[$0] != nil } == true
             return isKnown ? HTTPResponse(status: .ok) : asking(.unauthorized, .wwwAuthenticate, settings.offers)

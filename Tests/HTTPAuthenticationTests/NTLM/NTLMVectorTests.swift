@@ -8,10 +8,10 @@ import Testing
 /// MS-NLMP §4.2: the worked examples, with its names for their parts. What signs and seals (§4.2.2.4, §4.2.3.4, §4.2.4.4)
 /// has no place in HTTP and is not here.
 struct NTLMVectorTests {
-    private let serverChallenge = octets("0123456789abcdef")
+    private let serverChallenge = bytes("0123456789abcdef")
     private let clientChallenge = [UInt8](repeating: 0xaa, count: 8)
     private let randomSessionKey = [UInt8](repeating: 0x55, count: 16)
-    private let targetInfo = octets("02000c0044006f006d00610069006e0001000c0053006500720076006500720000000000")
+    private let targetInfo = bytes("02000c0044006f006d00610069006e0001000c0053006500720076006500720000000000")
 
     private let ntowfV1 = NTLMHash.v1(password: "Password")
 
@@ -21,7 +21,7 @@ struct NTLMVectorTests {
         #expect(hex(response.nt) == "67c43011f30298a2ad35ece64f16331c44bdbed927841f94")
         // Without the LM hash, which is never sent (§3.3.1, NoLMResponseNTLMv1).
         #expect(response.lm == response.nt)
-        let lmowfV1 = octets("e52cac67419a9a224a3b108f3fa6cb6d")
+        let lmowfV1 = bytes("e52cac67419a9a224a3b108f3fa6cb6d")
         let lm = NTLMHash.desLong(lmowfV1, serverChallenge)
         #expect(hex(lm) == "98def7b87f88aa5dafe2df779688a172def11c7d5ccdef13")
         let sessionBaseKey = MD4.hash(ntowfV1)
@@ -84,13 +84,13 @@ struct NTLMVectorTests {
 
     // MARK: Challenges of the examples
 
-    private static let challenge2 = octets(
+    private static let challenge2 = bytes(
         "4e544c4d53535000020000000c000c0038000000338202e20123456789abcdef00000000000000000000000000000000"
             + "060070170000000f530065007200760065007200")
-    private static let challenge3 = octets(
+    private static let challenge3 = bytes(
         "4e544c4d53535000020000000c000c003800000033820a820123456789abcdef00000000000000000000000000000000"
             + "060070170000000f530065007200760065007200")
-    private static let challenge4 = octets(
+    private static let challenge4 = bytes(
         "4e544c4d53535000020000000c000c003800000033828ae20123456789abcdef0000000000000000240024004400000006007017"
             + "0000000f53006500720076006500720002000c0044006f006d00610069006e0001000c00530065007200760065007200"
             + "00000000")
@@ -102,9 +102,9 @@ struct NTLMVectorTests {
         }
         let challenge = try #require(NTLMChallenge(Self.challenge4))
         #expect(challenge.flags.rawValue == 0xe28a_8233 && challenge.nonce == serverChallenge)
-        #expect(challenge.targetInfo?.octets == targetInfo)
-        #expect(challenge.targetInfo?[2] == NTLMText.octets("Domain"))
-        #expect(challenge.targetInfo?[1] == NTLMText.octets("Server"))
+        #expect(challenge.targetInfo?.bytes == targetInfo)
+        #expect(challenge.targetInfo?[2] == NTLMText.bytes("Domain"))
+        #expect(challenge.targetInfo?[1] == NTLMText.bytes("Server"))
     }
 
     /// What would be v1 is answered so only where it is allowed.
@@ -128,16 +128,16 @@ struct NTLMVectorTests {
 
     private func authenticate(_ flags: UInt32, _ response: NTLMResponse, _ key: [UInt8]) -> [UInt8] {
         NTLMAuthenticate(
-            flags: NTLMFlags(rawValue: flags), domain: NTLMText.octets("Domain"), user: NTLMText.octets("User"),
-            workstation: NTLMText.octets("COMPUTER"), response: response, sessionKey: key,
-            version: octets("0501280a0000000f"), hasIntegrityCode: false
-        ).octets
+            flags: NTLMFlags(rawValue: flags), domain: NTLMText.bytes("Domain"), user: NTLMText.bytes("User"),
+            workstation: NTLMText.bytes("COMPUTER"), response: response, sessionKey: key,
+            version: bytes("0501280a0000000f"), hasIntegrityCode: false
+        ).bytes
     }
 }
 
 /// What exchanges keys in the examples; no key is exchanged here.
 private enum RC4 {
-    static func encrypt(_ octets: [UInt8], with key: [UInt8]) -> [UInt8] {
+    static func encrypt(_ bytes: [UInt8], with key: [UInt8]) -> [UInt8] {
         var state = (0..<256).map { UInt8($0) }
         var other = 0
         for index in 0..<256 {
@@ -146,7 +146,7 @@ private enum RC4 {
         }
         var index = 0
         other = 0
-        return octets.map { byte in
+        return bytes.map { byte in
             index = (index + 1) & 255
             other = (other + Int(state[index])) & 255
             state.swapAt(index, other)

@@ -55,7 +55,7 @@ final class Intranet: Sendable {
         return outcome.output.trimmingCharacters(in: .whitespacesAndNewlines)
     }
 
-    /// The lines of the access log: `ADDRESS "REQUEST" STATUS OCTETS`.
+    /// The lines of the access log: `ADDRESS "REQUEST" STATUS BYTES`.
     var log: [String] { server.log }
 
     private static func configuration(_ path: String, _ port: UInt16) -> String {

@@ -5,13 +5,13 @@ struct NetlinkBytes {
     static func message(
         _ type: UInt16, flags: UInt16 = 2, sequence: UInt32 = 0, port: UInt32 = 0, _ body: [UInt8]
     ) -> [UInt8] {
-        let octets = host(UInt32(16 + body.count)) + host(type) + host(flags) + host(sequence) + host(port) + body
-        return octets + [UInt8](repeating: 0, count: -octets.count & 3)
+        let bytes = host(UInt32(16 + body.count)) + host(type) + host(flags) + host(sequence) + host(port) + body
+        return bytes + [UInt8](repeating: 0, count: -bytes.count & 3)
     }
 
     static func attribute(_ type: UInt16, _ value: [UInt8]) -> [UInt8] {
-        let octets = host(UInt16(4 + value.count)) + host(type) + value
-        return octets + [UInt8](repeating: 0, count: -octets.count & 3)
+        let bytes = host(UInt16(4 + value.count)) + host(type) + value
+        return bytes + [UInt8](repeating: 0, count: -bytes.count & 3)
     }
 
     static func link(

@@ -20,15 +20,15 @@ import Testing
 
     @Test func anAddressIsThatOfThisEnd() throws {
         let (own, other) = ([10, 0, 0, 1] as [UInt8], [10, 0, 0, 2] as [UInt8])
-        let address = try #require(IPAddress(octets: own))
+        let address = try #require(IPAddress(bytes: own))
         let expected = NetlinkMessage.Address(interface: 3, address: address, isUsable: true)
         #expect(content(20, Bytes.address(3, own, peer: other)) == .address(expected))
     }
 
     @Test(arguments: [(0 as UInt8, nil, true), (0x40, nil, false), (0x08, nil, false), (0x40, 0x80 as UInt32, true)])
     func anAddressThatIsStillLookedForADoubleIsNotUsable(_ flags: UInt8, _ long: UInt32?, _ isUsable: Bool) throws {
-        let octets = [0x20, 1, 0x0d, 0xb8] + [UInt8](repeating: 0, count: 11) + [1]
-        guard case .address(let address)? = content(20, Bytes.address(3, octets, flags: flags, longFlags: long)) else {
+        let bytes = [0x20, 1, 0x0d, 0xb8] + [UInt8](repeating: 0, count: 11) + [1]
+        guard case .address(let address)? = content(20, Bytes.address(3, bytes, flags: flags, longFlags: long)) else {
             Issue.record("No address.")
             return
         }
@@ -76,10 +76,10 @@ import Testing
     }
 
     @Test func aDatagramMayHoldSeveral() {
-        let octets =
+        let bytes =
             Bytes.message(16, sequence: 4, port: 9, Bytes.link(1, "lo", hardware: 772))
             + Bytes.message(3, flags: 0x12, sequence: 4, port: 9, [0, 0, 0, 0])
-        let messages = NetlinkMessage.messages(in: octets)
+        let messages = NetlinkMessage.messages(in: bytes)
         #expect(messages?.count == 2)
         #expect(messages?.allSatisfy { $0.sequence == 4 && $0.port == 9 } == true)
         #expect(messages?.map(\.isInterrupted) == [false, true])
@@ -89,17 +89,17 @@ import Testing
     /// Cut anywhere, it is refused or read as what is whole; with any byte changed, nothing traps.
     @Test func truncatedOrChangedMessagesDoNoHarm() {
         let way = Bytes.attribute(9, Bytes.host(UInt16(8)) + [0, 0] + Bytes.host(UInt32(6)))
-        let octets =
+        let bytes =
             Bytes.message(16, Bytes.link(1, "eth0", kind: "veth")) + Bytes.message(20, Bytes.address(1, [1, 2, 3, 4]))
             + Bytes.message(24, Bytes.route(to: nil, 0, by: 1, more: way))
         let boundaries = [0, 16 + Bytes.link(1, "eth0", kind: "veth").count]
-        for length in octets.indices {
-            let messages = NetlinkMessage.messages(in: Array(octets[..<length]))
+        for length in bytes.indices {
+            let messages = NetlinkMessage.messages(in: Array(bytes[..<length]))
             #expect(messages == nil || boundaries.contains(length) || (messages?.count ?? 0) > 1, "\(length)")
         }
-        for index in octets.indices {
+        for index in bytes.indices {
             for value: UInt8 in [0, 1, 3, 0x7f, 0xff] {
-                var changed = octets
+                var changed = bytes
                 changed[index] = value
                 _ = NetlinkMessage.messages(in: changed)
             }
@@ -114,9 +114,9 @@ import Testing
 
     @Test(arguments: NetlinkMessage.Question.allCases)
     func aQuestionIsALengthATypeAndItsSequence(_ question: NetlinkMessage.Question) throws {
-        let octets = question.octets(sequence: 77)
-        let message = try #require(NetlinkMessage.messages(in: octets)?.first)
+        let bytes = question.bytes(sequence: 77)
+        let message = try #require(NetlinkMessage.messages(in: bytes)?.first)
         #expect(message.sequence == 77 && message.port == 0 && message.content == .other)
-        #expect(Array(octets[4..<8]) == Bytes.host(question.rawValue) + Bytes.host(0x301 as UInt16))
+        #expect(Array(bytes[4..<8]) == Bytes.host(question.rawValue) + Bytes.host(0x301 as UInt16))
     }
 }

@@ -150,7 +150,7 @@ import Testing
     @Test func aRangeIsReadWithoutTheOthers() async throws {
         try await set(Array(0..<100))
         // A record that would be found damaged if it were read.
-        let place = texts.cipher.place(of: 90.storeOctets)
+        let place = texts.cipher.place(of: 90.storeBytes)
         try await store.write { $0.overwrite(place, with: [0]) }
         #expect(try store.read { try $0.keys(in: texts, from: 10, upTo: 20) } == Array(10..<20))
         let error = #expect(throws: StoreError.self) { try store.read { try $0.keys(in: texts) } }
@@ -160,7 +160,7 @@ import Testing
     @Test func aDamagedRecordIsReplacedInItsPlaceOrRemoved() async throws {
         try await set([1, 2, 3])
         for key in [1, 2] {
-            let place = texts.cipher.place(of: key.storeOctets)
+            let place = texts.cipher.place(of: key.storeBytes)
             try await store.write { $0.overwrite(place, with: [0]) }
         }
         try await set([2])
@@ -172,7 +172,7 @@ import Testing
     @Test func aMissingEntryIsFound() async throws {
         try await set([1, 2, 3])
         let index = OrderIndex(of: texts.cipher.identifier, in: store.ring)
-        let label = try store.read { try $0.position(of: 2.storeOctets, in: index).own }
+        let label = try store.read { try $0.position(of: 2.storeBytes, in: index).own }
         let place = index.place(of: try #require(label))
         try await store.write { $0.overwrite(place, with: nil) }
         #expect(try store.read { try $0.keys(in: texts) } == [1, 3])
@@ -193,9 +193,9 @@ import Testing
 
     @Test func bytesSortLikeLabels() {
         let labels = [label(0), label(1), label(255), label(256), label(1 << 127), label(.max)]
-        #expect(labels.map(\.octets).sorted { $0.lexicographicallyPrecedes($1) } == labels.map(\.octets))
-        #expect(labels.map { OrderLabel(octets: $0.octets) } == labels)
-        #expect(OrderLabel(octets: [1, 2]) == nil)
+        #expect(labels.map(\.bytes).sorted { $0.lexicographicallyPrecedes($1) } == labels.map(\.bytes))
+        #expect(labels.map { OrderLabel(bytes: $0.bytes) } == labels)
+        #expect(OrderLabel(bytes: [1, 2]) == nil)
     }
 
     @Test func betweenNeighboursOrNotAtAll() {

@@ -19,10 +19,10 @@ import Testing
             if let end, offset >= end { throw Broken() }
             guard offset < count else { return nil }
             defer { offset += length }
-            return Self.octets(offset..<Swift.min(offset + length, count))
+            return Self.bytes(offset..<Swift.min(offset + length, count))
         }
 
-        static func octets(_ range: Range<Int>) -> [UInt8] {
+        static func bytes(_ range: Range<Int>) -> [UInt8] {
             range.map { UInt8(truncatingIfNeeded: $0 &* 31 ^ $0 >> 8) }
         }
     }
@@ -31,12 +31,12 @@ import Testing
         Source(count: count, length: length, end: end)
     }
 
-    private func octets(_ range: Range<Int>) -> [UInt8] { Source.octets(range) }
+    private func bytes(_ range: Range<Int>) -> [UInt8] { Source.bytes(range) }
 
     private func collect(_ chunks: StoredChunks) async throws -> [UInt8] {
-        var octets: [UInt8] = []
-        for try await chunk in chunks { octets += chunk }
-        return octets
+        var bytes: [UInt8] = []
+        for try await chunk in chunks { bytes += chunk }
+        return bytes
     }
 
     @Test(arguments: [0, 1, 65_449, 65_450, 16 * 65_449, 16 * 65_449 + 1, 3_000_000], [10_000, 5_000_000])
@@ -45,7 +45,7 @@ import Testing
         let store = try await fixture.open()
         let blobs: StoreCollection<String, [UInt8]> = store.collection("b", of: [UInt8].self)
         #expect(try await store.write(source(count, by: length), for: "a", in: blobs) == count)
-        let expected = octets(0..<count)
+        let expected = bytes(0..<count)
         let chunks = try #require(try store.chunks(of: "a", in: blobs))
         #expect(chunks.count == count)
         #expect(try await collect(chunks) == expected)
@@ -102,7 +102,7 @@ import Testing
         try await store.write(source(200_000, by: 100_000), for: "a", in: blobs)
         let error = await #expect(throws: StoreError.self) { try await iterator.next() }
         #expect(error?.code == .replaced)
-        #expect(try await collect(try #require(try store.chunks(of: "a", in: blobs))) == octets(0..<200_000))
+        #expect(try await collect(try #require(try store.chunks(of: "a", in: blobs))) == bytes(0..<200_000))
         #expect(try await store.verify().isSound)
     }
 

@@ -84,8 +84,8 @@ import Testing
         #expect(report.records == workload.expected(after: 40).count + 1)
         let copied = try await verify(backup)
         #expect(copied.records == report.records && copied.freePages <= report.freePages)
-        let octets = Array(try Data(contentsOf: URL(fileURLWithPath: "\(backup)/data.mdb")))
-        #expect(octets.firstRange(of: Array("a plain text".utf8)) == nil)
+        let bytes = Array(try Data(contentsOf: URL(fileURLWithPath: "\(backup)/data.mdb")))
+        #expect(bytes.firstRange(of: Array("a plain text".utf8)) == nil)
         #expect(Set(try FileManager.default.contentsOfDirectory(atPath: backup)).isSuperset(of: ["data.mdb", "keys"]))
         #expect(try Files.status(of: backup).st_mode & 0o077 == 0)
     }
@@ -104,7 +104,7 @@ import Testing
         try await fixture.fill(60)
         let image = DataImage(
             content: Array(try Data(contentsOf: URL(fileURLWithPath: "\(fixture.directory)/data.mdb"))))
-        let byte = try #require(DataMap(image).octets[.leafValue]?.last)
+        let byte = try #require(DataMap(image).bytes[.leafValue]?.last)
         try Flip(part: .leafValue, offset: byte, bit: 1).perform(on: "\(fixture.directory)/data.mdb")
         let store = try await fixture.open()
         let error = await #expect(throws: StoreError.self) { try await store.backup(to: backup) }
@@ -172,7 +172,7 @@ import Testing
         try child.wait()
 
         let image = DataImage(content: Array(try Data(contentsOf: URL(fileURLWithPath: "\(backup)/data.mdb"))))
-        let byte = try #require(DataMap(image).octets[.leafValue]?.last)
+        let byte = try #require(DataMap(image).bytes[.leafValue]?.last)
         try Flip(part: .leafValue, offset: byte, bit: 1).perform(on: "\(backup)/data.mdb")
         #expect(await #expect(throws: StoreError.self) { try await restore() }?.code == .damaged)
         let same = try await fixture.open()

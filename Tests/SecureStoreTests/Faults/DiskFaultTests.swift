@@ -36,7 +36,7 @@ import Testing
 
     @Test(.enabled(if: getuid() == 0, "Mounting takes root."))
     func aFullDiskEndsInFullAndKeepsWhatWasAcknowledged() async throws {
-        let disk = try SmallDisk(at: "\(fixture.path)/disk", octets: 3 << 20)
+        let disk = try SmallDisk(at: "\(fixture.path)/disk", bytes: 3 << 20)
         let store = try await SecureStore.open(
             at: "\(disk.path)/store", protectedBy: .keyFile(fixture.keyFile))
         let large = Workload(writer: 0, longest: 20_000)
@@ -64,7 +64,7 @@ import Testing
 
     @Test(.enabled(if: getuid() == 0, "Mounting takes root."))
     func aDiskThatMustNotBeWrittenIsReadAndNotWritten() async throws {
-        let disk = try SmallDisk(at: "\(fixture.path)/disk", octets: 8 << 20)
+        let disk = try SmallDisk(at: "\(fixture.path)/disk", bytes: 8 << 20)
         func open(_ options: StoreOptions) async throws(StoreError) -> SecureStore {
             try await SecureStore.open(
                 at: "\(disk.path)/store", protectedBy: .keyFile(fixture.keyFile), options: options)
@@ -135,7 +135,7 @@ import Testing
         try await store.write { try $0.set("x", for: "a", in: texts) }
         store.close()
         let image = DataImage(content: Array(try Data(contentsOf: URL(fileURLWithPath: data))))
-        let values = try #require(DataMap(image).octets[.leafValue])
+        let values = try #require(DataMap(image).bytes[.leafValue])
         try Flip(part: .leafValue, offset: try #require(values.max()), bit: 0).perform(on: data)
         try await fixture.open().close()
     }
@@ -145,10 +145,10 @@ import Testing
 private final class SmallDisk {
     let path: String
 
-    init(at path: String, octets: Int) throws {
+    init(at path: String, bytes: Int) throws {
         self.path = path
         mkdir(path, 0o700)
-        guard mount("tmpfs", path, "tmpfs", 0, "size=\(octets)") == 0 else {
+        guard mount("tmpfs", path, "tmpfs", 0, "size=\(bytes)") == 0 else {
             throw Child.Failure(description: "mount: \(errno)")
         }
     }

@@ -74,13 +74,13 @@ import Testing
 
     private func seal(_ plaintext: [UInt8], _ key: [UInt8], _ nonce: [UInt8], _ head: [UInt8]) -> [UInt8] {
         let key = key.withUnsafeBytes { AEADKey($0, in: memory) }
-        var octets = plaintext + [UInt8](repeating: 0, count: 16)
-        let isSealed = octets.withUnsafeMutableBytes { octets in
+        var bytes = plaintext + [UInt8](repeating: 0, count: 16)
+        let isSealed = bytes.withUnsafeMutableBytes { bytes in
             nonce.withUnsafeBytes { nonce in
-                head.withUnsafeBytes { key.seal(octets, nonce: nonce, authenticating: $0) }
+                head.withUnsafeBytes { key.seal(bytes, nonce: nonce, authenticating: $0) }
             }
         }
-        return isSealed ? octets : []
+        return isSealed ? bytes : []
     }
 
     private func open(_ sealed: [UInt8], _ key: [UInt8], _ nonce: [UInt8], _ head: [UInt8]) -> [UInt8]? {
@@ -110,8 +110,8 @@ struct Shake128 {
     private var position = 0
     private var isSqueezing = false
 
-    mutating func absorb(_ octets: [UInt8]) {
-        for byte in octets {
+    mutating func absorb(_ bytes: [UInt8]) {
+        for byte in bytes {
             mix(byte)
             position += 1
             if position == Self.rate { permute() }

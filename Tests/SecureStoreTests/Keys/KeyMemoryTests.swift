@@ -53,7 +53,7 @@ import Testing
         try await store.rotateDataKey()
         try await store.finishRotation()
         let keys = [store.ring.indexKey, store.ring.current.key]
-        for key in keys { #expect(key.withOctets { try? Region.dumpable(contain: $0) } == false) }
+        for key in keys { #expect(key.withBytes { try? Region.dumpable(contain: $0) } == false) }
         // The search finds what is there.
         let planted = [UInt8](repeating: 0, count: 32).map { _ in UInt8.random(in: 0...255) }
         #expect(try planted.withUnsafeBytes { try Region.dumpable(contain: $0) })
@@ -109,10 +109,10 @@ private struct Region {
         return false
     }
 
-    private static func find(_ needle: UnsafeRawBufferPointer, in octets: UnsafeRawBufferPointer) -> Int? {
+    private static func find(_ needle: UnsafeRawBufferPointer, in bytes: UnsafeRawBufferPointer) -> Int? {
         var offset = 0
-        while octets.count - offset >= needle.count, let start = octets.baseAddress, let wanted = needle.baseAddress {
-            let rest = octets.count - offset - needle.count + 1
+        while bytes.count - offset >= needle.count, let start = bytes.baseAddress, let wanted = needle.baseAddress {
+            let rest = bytes.count - offset - needle.count + 1
             guard let next = memchr(start + offset, Int32(needle[0]), rest) else { return nil }
             offset = UnsafeRawPointer(next) - start
             if memcmp(next, wanted, needle.count) == 0 { return offset }

@@ -129,7 +129,7 @@ import Testing
         let store = try await fixture.open(Self.idle)
         try await fill(store, 10)
         let numbers: StoreCollection<Int, [UInt8]> = store.collection("n", of: [UInt8].self, keyedBy: Int.self)
-        let place = numbers.cipher.place(of: 3.storeOctets)
+        let place = numbers.cipher.place(of: 3.storeBytes)
         try await store.write { transaction in
             var record = try #require(try transaction.record(at: place))
             record[40] ^= 1

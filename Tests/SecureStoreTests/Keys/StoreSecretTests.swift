@@ -14,7 +14,7 @@ import Testing
         store.close()
         let again = try await fixture.open()
         #expect(again.secret(for: "principals").reveal() == secret)
-        #expect(try fixture.rawOctets().firstRange(of: secret) == nil)
+        #expect(try fixture.rawBytes().firstRange(of: secret) == nil)
         again.close()
         let another = try StoreFixture()
         let other = try await another.open()

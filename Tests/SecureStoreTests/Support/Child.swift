@@ -55,8 +55,8 @@ final class Child {
     func kill(_ signal: Int32) { _ = Glibc.kill(identifier, signal) }
 
     func write(_ line: String) throws {
-        let octets = Array((line + "\n").utf8)
-        guard Glibc.send(socket, octets, octets.count, Int32(MSG_NOSIGNAL)) == octets.count else {
+        let bytes = Array((line + "\n").utf8)
+        guard Glibc.send(socket, bytes, bytes.count, Int32(MSG_NOSIGNAL)) == bytes.count else {
             throw Failure(description: "The child does not listen.")
         }
     }

@@ -5,7 +5,7 @@ struct DataImage: PageSource {
     var content: [UInt8]
     var length: Int { content.count }
 
-    func octets(at offset: Int, count: Int) throws(StoreError) -> [UInt8] {
+    func bytes(at offset: Int, count: Int) throws(StoreError) -> [UInt8] {
         guard offset >= 0, offset < content.count, count > 0 else { return [] }
         return Array(content[offset..<min(content.count, offset + count)])
     }
@@ -21,7 +21,7 @@ struct DataMap {
     }
 
     /// Every byte of the pages that the newest snapshot uses.
-    private(set) var octets: [Part: [Int]] = [:]
+    private(set) var bytes: [Part: [Int]] = [:]
     private let image: DataImage
     private let pageSize: Int
 
@@ -34,7 +34,7 @@ struct DataMap {
         if metas.newest.freeList.depth > 0 { try walkFreeList(metas.newest.freeList.root) }
     }
 
-    private mutating func add(_ part: Part, _ range: Range<Int>) { octets[part, default: []] += range }
+    private mutating func add(_ part: Part, _ range: Range<Int>) { bytes[part, default: []] += range }
 
     private func word(_ offset: Int) -> Int { Int(image.content[offset]) | Int(image.content[offset + 1]) << 8 }
 

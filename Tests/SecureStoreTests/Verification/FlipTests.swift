@@ -59,7 +59,7 @@ import Testing
     /// anywhere in pages that are in use.
     private static func flips(_ count: Int, in map: DataMap) throws -> [Flip] {
         var random = SeededGenerator(seed: 7)
-        let all = map.octets.flatMap { part, octets in octets.map { (part, $0) } }.sorted { $0.1 < $1.1 }
+        let all = map.bytes.flatMap { part, bytes in bytes.map { (part, $0) } }.sorted { $0.1 < $1.1 }
         let rare: [DataMap.Part] = [.meta, .freeList, .overflowHeader, .leafHeader]
         return try (0..<count).map { index in
             let bit = Int.random(in: 0..<8, using: &random)
@@ -70,8 +70,8 @@ import Testing
                 let (part, offset) = try #require(all.randomElement(using: &random))
                 return Flip(part: part, offset: offset, bit: bit)
             }
-            let octets = try #require(map.octets[part])
-            return Flip(part: part, offset: try #require(octets.randomElement(using: &random)), bit: bit)
+            let bytes = try #require(map.bytes[part])
+            return Flip(part: part, offset: try #require(bytes.randomElement(using: &random)), bit: bit)
         }
     }
 
@@ -99,10 +99,10 @@ struct Flip: Sendable {
     func perform(on path: String) throws {
         let file = open(path, O_RDWR | O_CLOEXEC)
         defer { close(file) }
-        var octet: UInt8 = 0
-        try #require(pread(file, &octet, 1, off_t(offset)) == 1)
-        octet ^= 1 << UInt8(bit)
-        try #require(pwrite(file, &octet, 1, off_t(offset)) == 1)
+        var byte: UInt8 = 0
+        try #require(pread(file, &byte, 1, off_t(offset)) == 1)
+        byte ^= 1 << UInt8(bit)
+        try #require(pwrite(file, &byte, 1, off_t(offset)) == 1)
     }
 }
 

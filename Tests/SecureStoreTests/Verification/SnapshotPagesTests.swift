@@ -16,7 +16,7 @@ import Testing
         for key in ["a", "b"] {
             try await store.write { try $0.set([UInt8](repeating: 1, count: size), for: key, in: values) }
         }
-        let places = ["a", "b"].map { values.cipher.place(of: $0.storeOctets) }
+        let places = ["a", "b"].map { values.cipher.place(of: $0.storeBytes) }
         store.close()
         let image = DataImage(content: Array(try Data(contentsOf: URL(fileURLWithPath: path))))
         let root = try page(try MetaPages(image).newest.records.root, of: image)
@@ -73,7 +73,7 @@ import Testing
         let store = try await fixture.open()
         let texts = store.collection("texts", of: String.self)
         try await store.write { try $0.set("x", for: "a", in: texts) }
-        let place = texts.cipher.place(of: "a".storeOctets)
+        let place = texts.cipher.place(of: "a".storeBytes)
         let reader = Lock<[StoreError.Code]>([])
         let isQueued = store.writer?.enqueue(
             Writer.Part(
@@ -115,7 +115,7 @@ import Testing
         let path = "\(fixture.directory)/data.mdb"
         let store = try await fixture.open()
         let texts = store.collection("texts", of: String.self)
-        let place = texts.cipher.place(of: "key 7".storeOctets)
+        let place = texts.cipher.place(of: "key 7".storeBytes)
         try await store.write { write in
             for index in 0..<200 { try write.set("old \(index)", for: "key \(index)", in: texts) }
         }
@@ -123,12 +123,12 @@ import Testing
         let last = try #require(try store.environment.read { try $0.value(at: place) })
         store.close()
 
-        var octets = Array(try Data(contentsOf: URL(fileURLWithPath: path)))
-        let image = DataImage(content: octets)
+        var bytes = Array(try Data(contentsOf: URL(fileURLWithPath: path)))
+        let image = DataImage(content: bytes)
         let root = try page(try MetaPages(image).newest.records.root, of: image)
         try #require(root.kind == .branch)
         let child = (1..<root.count).last { !place.precedes(root.key($0)) } ?? 0
-        let used = Set(try DataMap(image).octets.values.joined().map { $0 / 4096 })
+        let used = Set(try DataMap(image).bytes.values.joined().map { $0 / 4096 })
         let stale = try #require(
             (2..<image.length / 4096).first { number in
                 guard !used.contains(number), let leaf = try? page(UInt64(number), of: image), leaf.kind == .leaf else {
@@ -137,9 +137,9 @@ import Testing
                 return (0..<leaf.count).contains { leaf.key($0) == place && leaf.value($0) != .inside(last) }
             })
         let start = Int(root.number) * 4096
-        let node = start + Int(octets[start + 16 + 2 * child]) + Int(octets[start + 17 + 2 * child]) << 8
-        (octets[node], octets[node + 1]) = (UInt8(stale & 0xff), UInt8(stale >> 8))
-        try Data(octets).write(to: URL(fileURLWithPath: path))
+        let node = start + Int(bytes[start + 16 + 2 * child]) + Int(bytes[start + 17 + 2 * child]) << 8
+        (bytes[node], bytes[node + 1]) = (UInt8(stale & 0xff), UInt8(stale >> 8))
+        try Data(bytes).write(to: URL(fileURLWithPath: path))
 
         let damaged = try await fixture.open(.readOnly)
         let again = damaged.collection("texts", of: String.self)

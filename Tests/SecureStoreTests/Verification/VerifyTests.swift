@@ -20,10 +20,10 @@ import Testing
         DataImage(content: Array(try Data(contentsOf: URL(fileURLWithPath: path))))
     }
 
-    private func overwrite(_ octets: [UInt8], at offset: Int) throws {
+    private func overwrite(_ bytes: [UInt8], at offset: Int) throws {
         let file = open(path, O_RDWR | O_CLOEXEC)
         defer { close(file) }
-        try #require(pwrite(file, octets, octets.count, off_t(offset)) == octets.count)
+        try #require(pwrite(file, bytes, bytes.count, off_t(offset)) == bytes.count)
     }
 
     // MARK: Sound
@@ -94,7 +94,7 @@ import Testing
         try await fixture.fill(20)
         let sound = try image()
         // Pages at the end may be free, and their loss is then harmless.
-        let end = try #require(DataMap(sound).octets.filter { $0.key != .unused }.values.joined().max())
+        let end = try #require(DataMap(sound).bytes.filter { $0.key != .unused }.values.joined().max())
         for length in stride(from: sound.length - 512, through: 0, by: -512 * 7) {
             truncate(path, off_t(length))
             #expect(try await verify().isSound == (length > end), "\(length) bytes")
@@ -105,7 +105,7 @@ import Testing
         try await fixture.fill(60)
         let sound = try image()
         let map = try DataMap(sound)
-        let leaves = Array(Set(try #require(map.octets[.leafKey]).map { $0 / 4096 })).sorted()
+        let leaves = Array(Set(try #require(map.bytes[.leafKey]).map { $0 / 4096 })).sorted()
         let (first, second) = (leaves[0] * 4096, leaves[1] * 4096)
         try overwrite(Array(sound.content[first..<first + 4096]), at: second)
         try overwrite(Array(sound.content[second..<second + 4096]), at: first)
@@ -136,10 +136,10 @@ import Testing
         try await fixture.fill(30)
         let sound = try image()
         var random = SeededGenerator(seed: 3)
-        let used = Set(try DataMap(sound).octets.values.joined().map { $0 / 4096 })
+        let used = Set(try DataMap(sound).bytes.values.joined().map { $0 / 4096 })
         for page in 0..<sound.length / 4096 {
-            let octets = (0..<4096).map { _ in UInt8.random(in: 0...255, using: &random) }
-            try overwrite(octets, at: page * 4096)
+            let bytes = (0..<4096).map { _ in UInt8.random(in: 0...255, using: &random) }
+            try overwrite(bytes, at: page * 4096)
             #expect(try await verify().isSound == !used.contains(page), "Page \(page)")
             try overwrite(Array(sound.content[page * 4096..<page * 4096 + 4096]), at: page * 4096)
         }
@@ -180,14 +180,14 @@ import Testing
         let store = try await fixture.open()
         let texts: StoreCollection<String, String> = store.collection("letters", of: String.self)
         try await store.write { try $0.set("old", for: "a", in: texts) }
-        let place = texts.cipher.place(of: "a".storeOctets)
-        let old = try texts.cipher.seal(key: "a".storeOctets, value: Array("\"old\"".utf8), at: place)
+        let place = texts.cipher.place(of: "a".storeBytes)
+        let old = try texts.cipher.seal(key: "a".storeBytes, value: Array("\"old\"".utf8), at: place)
         try await store.write { write in
             try write.set("new", for: "a", in: texts)
             try write.set("other", for: "b", in: texts)
         }
-        let added = texts.cipher.place(of: "c".storeOctets)
-        let record = try texts.cipher.seal(key: "c".storeOctets, value: Array("\"c\"".utf8), at: added)
+        let added = texts.cipher.place(of: "c".storeBytes)
+        let record = try texts.cipher.seal(key: "c".storeBytes, value: Array("\"c\"".utf8), at: added)
         #expect(try await store.verify().isSound)
         for (place, record) in [(place, old), (place, nil), (added, record)] {
             let before = try store.environment.read { try $0.value(at: place) }
@@ -208,7 +208,7 @@ import Testing
             for name in ["a", "b"] { try write.set(name, for: name, in: letters) }
             try write.set("c", for: "c", in: others)
         }
-        let place = letters.cipher.place(of: "a".storeOctets)
+        let place = letters.cipher.place(of: "a".storeBytes)
         var record = try #require(try store.environment.read { try $0.value(at: place) })
         record[record.count - 20] ^= 1
         try await store.write { [record] in $0.overwrite(place, with: record) }

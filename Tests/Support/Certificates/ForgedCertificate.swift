@@ -85,7 +85,7 @@ package struct CertificateDraft: Sendable {
         return ForgedCertificate(
             pem: Self.text { PEM_write_bio_X509($0, certificate) },
             keyPEM: Self.text { PEM_write_bio_PKCS8PrivateKey($0, own, nil, nil, 0, nil, nil) },
-            der: Self.octets { i2d_X509_bio($0, certificate) })
+            der: Self.bytes { i2d_X509_bio($0, certificate) })
     }
 }
 
@@ -146,7 +146,7 @@ extension CertificateDraft {
         }
     }
 
-    private static func octets(_ write: (OpaquePointer?) -> Int32) -> [UInt8] {
+    private static func bytes(_ write: (OpaquePointer?) -> Int32) -> [UInt8] {
         let bio = BIO_new(BIO_s_mem())
         defer { BIO_free(bio) }
         guard write(bio) == 1 else { return [] }
@@ -157,6 +157,6 @@ extension CertificateDraft {
     }
 
     private static func text(_ write: (OpaquePointer?) -> Int32) -> String {
-        String(decoding: octets(write), as: UTF8.self)
+        String(decoding: bytes(write), as: UTF8.self)
     }
 }

@@ -39,8 +39,8 @@ extension TestAuthority {
         ASN1_TIME_free(until)
         X509_CRL_sort(list)
         X509_CRL_sign(list, key, EVP_sha256())
-        let octets = Self.octets { i2d_X509_CRL(list, $0) }
-        return "-----BEGIN X509 CRL-----\n\(Data(octets).base64EncodedString())\n-----END X509 CRL-----\n"
+        let bytes = Self.bytes { i2d_X509_CRL(list, $0) }
+        return "-----BEGIN X509 CRL-----\n\(Data(bytes).base64EncodedString())\n-----END X509 CRL-----\n"
     }
 
     /// An OCSP answer that the authority itself signed; DER.
@@ -75,10 +75,10 @@ extension TestAuthority {
         OCSP_basic_sign(answer, signing, key, EVP_sha256(), nil, 0)
         let response = OCSP_response_create(OCSP_RESPONSE_STATUS_SUCCESSFUL, answer)
         defer { OCSP_RESPONSE_free(response) }
-        return Self.octets { i2d_OCSP_RESPONSE(response, $0) }
+        return Self.bytes { i2d_OCSP_RESPONSE(response, $0) }
     }
 
-    private static func octets(_ write: (UnsafeMutablePointer<UnsafeMutablePointer<UInt8>?>?) -> Int32) -> [UInt8] {
+    private static func bytes(_ write: (UnsafeMutablePointer<UnsafeMutablePointer<UInt8>?>?) -> Int32) -> [UInt8] {
         [UInt8](unsafeUninitializedCapacity: Int(write(nil))) { buffer, count in
             var position = buffer.baseAddress
             count = Int(write(&position))

@@ -31,7 +31,7 @@ package struct TestAuthority: Sendable {
             issuerPrivateKey: .init(key))
     }
 
-    package var der: [UInt8] { get throws { try certificate.derOctets } }
+    package var der: [UInt8] { get throws { try certificate.derBytes } }
     package var pem: String { get throws { try certificate.serializeAsPEM().pemString + "\n" } }
 }
 
@@ -50,7 +50,7 @@ package struct TestIdentity: Sendable {
         self.init(certificate: try Certificate(pemEncoded: pem), key: try .init(pemRepresentation: keyPEM))
     }
 
-    package var der: [UInt8] { get throws { try certificate.derOctets } }
+    package var der: [UInt8] { get throws { try certificate.derBytes } }
     package var pem: String { get throws { try certificate.serializeAsPEM().pemString + "\n" } }
     /// PKCS#8.
     package var keyPEM: String { key.pemRepresentation + "\n" }
@@ -85,9 +85,9 @@ extension TestAuthority {
         names: [String] = ["localhost"], addresses: [IPAddress] = [], usage: Usage = .server,
         validity: Validity = .current
     ) throws -> TestIdentity {
-        let octets = addresses.map { GeneralName.ipAddress(ASN1OctetString(contentBytes: $0.octets[...])) }
+        let bytes = addresses.map { GeneralName.ipAddress(ASN1OctetString(contentBytes: $0.bytes[...])) }
         return try issue(
-            name: names.first ?? "server", alternatives: names.map(GeneralName.dnsName) + octets, usage: usage,
+            name: names.first ?? "server", alternatives: names.map(GeneralName.dnsName) + bytes, usage: usage,
             validity: validity)
     }
 
@@ -145,7 +145,7 @@ extension TestAuthority.Validity {
 }
 
 extension Certificate {
-    fileprivate var derOctets: [UInt8] {
+    fileprivate var derBytes: [UInt8] {
         get throws {
             var serializer = DER.Serializer()
             try serializer.serialize(self)

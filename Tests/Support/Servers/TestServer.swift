@@ -117,8 +117,8 @@ package struct TestConnection: Sendable {
 
     /// - Returns: whether all was sent.
     @discardableResult
-    package func write(_ octets: [UInt8]) -> Bool {
-        var rest = octets[...]
+    package func write(_ bytes: [UInt8]) -> Bool {
+        var rest = bytes[...]
         while !rest.isEmpty {
             let count = rest.withUnsafeBytes { send(descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL)) }
             guard count > 0 else { return false }

@@ -40,9 +40,9 @@ package struct TestTLS: Sendable {
 
     /// OpenSSL frees the bytes.
     private func setStaple(_ tls: OpaquePointer) {
-        guard let staple, let octets = CRYPTO_malloc(staple.count, nil, 0) else { return }
-        octets.copyMemory(from: staple, byteCount: staple.count)
-        SSL_ctrl(tls, SSL_CTRL_SET_TLSEXT_STATUS_REQ_OCSP_RESP, staple.count, octets)
+        guard let staple, let bytes = CRYPTO_malloc(staple.count, nil, 0) else { return }
+        bytes.copyMemory(from: staple, byteCount: staple.count)
+        SSL_ctrl(tls, SSL_CTRL_SET_TLSEXT_STATUS_REQ_OCSP_RESP, staple.count, bytes)
     }
 
     private func limit(_ context: OpaquePointer) {
@@ -90,8 +90,8 @@ package struct TestTLS: Sendable {
     }
 
     private func withBIO(_ text: String, _ body: (OpaquePointer?) -> Void) {
-        let octets = Array(text.utf8)
-        octets.withUnsafeBytes { buffer in
+        let bytes = Array(text.utf8)
+        bytes.withUnsafeBytes { buffer in
             let bio = BIO_new_mem_buf(buffer.baseAddress, Int32(buffer.count))
             body(bio)
             BIO_free(bio)
@@ -106,9 +106,9 @@ private enum ProtocolNames {
     static func wire(of name: String) -> UnsafeMutableRawPointer? {
         let address = known.withLock { known in
             if let address = known[name] { return address }
-            let octets = [UInt8(name.utf8.count)] + Array(name.utf8)
-            let room = UnsafeMutablePointer<UInt8>.allocate(capacity: octets.count)
-            room.initialize(from: octets, count: octets.count)
+            let bytes = [UInt8(name.utf8.count)] + Array(name.utf8)
+            let room = UnsafeMutablePointer<UInt8>.allocate(capacity: bytes.count)
+            room.initialize(from: bytes, count: bytes.count)
             let address = UInt(bitPattern: room)
             known[name] = address
             return address
@@ -144,12 +144,12 @@ package final class TestTLSConnection {
     package var peerCertificate: [UInt8]? {
         guard let certificate = SSL_get1_peer_certificate(tls) else { return nil }
         defer { X509_free(certificate) }
-        var octets = [UInt8](repeating: 0, count: Int(i2d_X509(certificate, nil)))
-        octets.withUnsafeMutableBufferPointer { buffer in
+        var bytes = [UInt8](repeating: 0, count: Int(i2d_X509(certificate, nil)))
+        bytes.withUnsafeMutableBufferPointer { buffer in
             var start = buffer.baseAddress
             _ = i2d_X509(certificate, &start)
         }
-        return octets
+        return bytes
     }
 
     package var isResumed: Bool { SSL_session_reused(tls) == 1 }
@@ -164,8 +164,8 @@ package final class TestTLSConnection {
     }
 
     @discardableResult
-    package func write(_ octets: [UInt8]) -> Bool {
-        octets.isEmpty || octets.withUnsafeBytes { SSL_write(tls, $0.baseAddress, Int32($0.count)) > 0 }
+    package func write(_ bytes: [UInt8]) -> Bool {
+        bytes.isEmpty || bytes.withUnsafeBytes { SSL_write(tls, $0.baseAddress, Int32($0.count)) > 0 }
     }
 
     @discardableResult

@@ -148,8 +148,8 @@ struct InterimTests {
 
     // MARK: Trailers
 
-    @Test(arguments: [0, 5, 300_000]) func trailersAreThereAfterTheBody(_ octets: Int) async throws {
-        let chunk = octets == 0 ? "" : "\(String(octets, radix: 16))\r\n\(String(repeating: "x", count: octets))\r\n"
+    @Test(arguments: [0, 5, 300_000]) func trailersAreThereAfterTheBody(_ bytes: Int) async throws {
+        let chunk = bytes == 0 ? "" : "\(String(bytes, radix: 16))\r\n\(String(repeating: "x", count: bytes))\r\n"
         let server = try TestServer {
             $0.answerAll(
                 "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTrailer: X-Sum\r\n\r\n\(chunk)0\r\nX-Sum: 7\r\n"
@@ -158,8 +158,8 @@ struct InterimTests {
         for _ in 0..<2 {
             let response = try await transport.exchange(.init(.get, server.url()), via: path)
             #expect(response.head.headerFields[.setCookie] == nil)
-            if octets > 0 { #expect(response.body.trailers == nil) }
-            #expect(try await response.body.collect(upTo: .megabytes(1)).count == octets)
+            if bytes > 0 { #expect(response.body.trailers == nil) }
+            #expect(try await response.body.collect(upTo: .megabytes(1)).count == bytes)
             #expect(response.body.trailers?.count == 2)
             #expect(HTTPField.Name("X-Sum").map { response.body.trailers?[$0] } == "7")
         }

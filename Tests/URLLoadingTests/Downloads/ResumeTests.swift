@@ -53,10 +53,10 @@ struct ResumeTests {
         }
 
         /// Downloads and gives up when so much has come.
-        func downloadPart(_ octets: Int64, _ path: String = "/page") async throws {
+        func downloadPart(_ bytes: Int64, _ path: String = "/page") async throws {
             let task = Task {
                 try await loading.session.resumeDownload(for: request(path), to: target) { progress in
-                    if progress.completed >= octets { withUnsafeCurrentTask { $0?.cancel() } }
+                    if progress.completed >= bytes { withUnsafeCurrentTask { $0?.cancel() } }
                 }
             }
             let error = await #expect(throws: LoadError.self) { try await task.value }

@@ -9,7 +9,7 @@ import Testing
 
 /// How a handler reads the body of a request.
 @Suite(.timeLimit(.minutes(1))) struct RequestBodyReadingTests {
-    private static let octets = (0..<200_000).map { UInt8(truncatingIfNeeded: $0 &* 31) }
+    private static let bytes = (0..<200_000).map { UInt8(truncatingIfNeeded: $0 &* 31) }
 
     private func chunks(_ body: RequestBody) async throws -> [[UInt8]] {
         let chunks = Lock<[[UInt8]]>([])
@@ -18,8 +18,8 @@ import Testing
     }
 
     @Test func bytesInMemoryComeInChunks() async throws {
-        let chunks = try await chunks(.bytes(Self.octets))
-        #expect(Array(chunks.joined()) == Self.octets && chunks.allSatisfy { $0.count <= 64 << 10 })
+        let chunks = try await chunks(.bytes(Self.bytes))
+        #expect(Array(chunks.joined()) == Self.bytes && chunks.allSatisfy { $0.count <= 64 << 10 })
         #expect(try await self.chunks(.bytes([])).isEmpty)
     }
 
@@ -52,9 +52,9 @@ import Testing
 
     @Test(arguments: [(200_000, true), (199_999, false)]) func collectingHasALimit(limit: Int, fits: Bool) async throws
     {
-        let body = RequestBody.once { try await $0.write(Self.octets) }
+        let body = RequestBody.once { try await $0.write(Self.bytes) }
         if fits {
-            #expect(try await body.collect(upTo: .bytes(limit)) == Self.octets)
+            #expect(try await body.collect(upTo: .bytes(limit)) == Self.bytes)
         } else {
             await #expect(throws: LoadError(.requestBodyFailed, "")) { _ = try await body.collect(upTo: .bytes(limit)) }
         }

@@ -159,7 +159,7 @@ import Testing
         let writer = ResponseWriter(NoTarget(), url: try RequestURL("inside:/"), context: Self.context)
         let peer = LocalPeer.stream(stream)
         let task = Task { try await writer.exchange(.get("inside:/"), as: RequestURL("http://a.example/"), with: peer) }
-        #expect(try await eventually { stream.sentOctets > 0 })
+        #expect(try await eventually { stream.sentBytes > 0 })
         world.gate.withdraw(.blocked)
         await #expect(throws: LoadError(.withdrawn, "")) { try await task.value }
         // Nor does it come back.

@@ -18,7 +18,7 @@ import TransportTestSupport
 
         var name: String { codings.map { $0 == .gzip ? "gzip" : "deflate" }.joined(separator: ", ") }
 
-        var octets: [UInt8] {
+        var bytes: [UInt8] {
             codings.reduce([UInt8](repeating: 0, count: length)) { Deflater.compress($0, $1) }
         }
     }
@@ -39,13 +39,13 @@ import TransportTestSupport
         Bomb(codings: [.gzip, .zlib, .gzip, .raw], length: 64 << 20),
     ])
     func aBombIsNotUnpacked(_ bomb: Bomb) async throws {
-        let server = try Self.server(bomb.name, bomb.octets)
+        let server = try Self.server(bomb.name, bomb.bytes)
         let failure = try await Ordeal().failure(server, upTo: .megabytes(256))
         #expect(failure?.code == .decodingFailed, "\(String(describing: failure))")
     }
 
     @Test func aBombWithinItsLimitEndsWhereTheCollectionDoes() async throws {
-        let server = try Self.server("gzip", Bomb(codings: [.gzip], length: 1_000_000).octets)
+        let server = try Self.server("gzip", Bomb(codings: [.gzip], length: 1_000_000).bytes)
         let failure = try await Ordeal().failure(server, upTo: .kilobytes(64))
         #expect(failure?.code == .responseTooLarge, "\(String(describing: failure))")
     }
@@ -76,7 +76,7 @@ import TransportTestSupport
     }
 
     @Test func aBombInATransferCodingIsRefused() async throws {
-        let body = Bomb(codings: [.gzip], length: 64 << 20).octets
+        let body = Bomb(codings: [.gzip], length: 64 << 20).bytes
         let hostile = HostileCase("gzip as a transfer coding", .protocolViolation) { connection in
             connection.write("HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip\r\n\r\n")
             connection.write(body)

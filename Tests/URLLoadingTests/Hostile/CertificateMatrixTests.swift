@@ -116,8 +116,8 @@ import Testing
         },
         Row("NUL in a name") {
             let name = Array("\(Row.host)\0.evil.example".utf8)
-            let octets = [0x30, UInt8(name.count + 2), 0x82, UInt8(name.count)] + name
-            let text = octets.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined(separator: ":")
+            let bytes = [0x30, UInt8(name.count + 2), 0x82, UInt8(name.count)] + name
+            let text = bytes.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined(separator: ":")
             return try .issued(server.with("subjectAltName", "DER:" + text))
         },
     ]
@@ -194,9 +194,9 @@ import Testing
         let request = Lock<[UInt8]>([])
         let server = try TestServer { connection in
             guard let client = tls.accept(connection) else { return connection.finish() }
-            let octets = client.read()
-            request.withLock { $0 += octets }
-            if !octets.isEmpty { client.write("HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n") }
+            let bytes = client.read()
+            request.withLock { $0 += bytes }
+            if !bytes.isEmpty { client.write("HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n") }
             connection.finish()
         }
         var configuration = SessionConfiguration()

@@ -50,7 +50,7 @@ typealias LoadErrorCode = LoadError.Code
         HTTP2Case(
             "the end of the connection in the middle", .connectionLost, endsConnection: true, sends: .head(), data),
         HTTP2Case("close_notify in the middle", .connectionLost, endsConnection: true) { client in
-            client.write(RawFrame.head().octets + data.octets)
+            client.write(RawFrame.head().bytes + data.bytes)
             client.end()
         },
         HTTP2Case(
@@ -139,19 +139,19 @@ typealias LoadErrorCode = LoadError.Code
 
     private static let floods: [HTTP2Case] = [
         HTTP2Case("a head beyond its limit", .responseTooLarge, .protocolViolation, .connectionLost) { client in
-            client.write(RawFrame.head(flags: 0).octets)
+            client.write(RawFrame.head(flags: 0).bytes)
             let field = RawFrame.field("x-line", String(repeating: "a", count: 4000))
             client.write(RawFrame(.continuation, field), times: 10_000)
         },
         HTTP2Case("a head of many small fields", .responseTooLarge, .idleTimeout, .protocolViolation, .connectionLost) {
             client in
             let fields = (0..<700).flatMap { _ in RawFrame.field("x-line", "0123456789") }
-            client.write(RawFrame.head(fields, flags: 0).octets)
-            for _ in 0..<6 { client.write(RawFrame(.continuation, fields).octets) }
-            client.write(RawFrame(.continuation, flags: RawFrame.endHeaders, []).octets)
+            client.write(RawFrame.head(fields, flags: 0).bytes)
+            for _ in 0..<6 { client.write(RawFrame(.continuation, fields).bytes) }
+            client.write(RawFrame(.continuation, flags: RawFrame.endHeaders, []).bytes)
         },
         HTTP2Case("continuations without an end", .protocolViolation, .connectionLost) { client in
-            client.write(RawFrame.head(flags: 0).octets)
+            client.write(RawFrame.head(flags: 0).bytes)
             client.write(RawFrame(.continuation), times: 1_000_000)
         },
         HTTP2Case("interim heads without an end", .responseTooLarge, .protocolViolation, .connectionLost) { client in
@@ -169,7 +169,7 @@ typealias LoadErrorCode = LoadError.Code
             $0.write(RawFrame(.ping, stream: 0, [UInt8](repeating: 0, count: 8)), times: 1_000_000)
         },
         HTTP2Case("empty data without an end", .idleTimeout, .connectionLost, .protocolViolation) {
-            $0.write(RawFrame.head().octets)
+            $0.write(RawFrame.head().bytes)
             $0.write(RawFrame(.data), times: 1_000_000)
         },
         HTTP2Case("priorities without an end", .idleTimeout, .connectionLost, .protocolViolation) {
@@ -208,10 +208,10 @@ typealias LoadErrorCode = LoadError.Code
     /// One stream that is reset leaves the others of its connection alone.
     @Test func aResetStreamIsOneLoads() async throws {
         let answers = HTTP2Case("a reset, then an answer") { client in
-            client.write(Self.reset.octets)
+            client.write(Self.reset.bytes)
             guard client.readHeadFrame() else { return }
             client.write(
-                RawFrame(.headers, flags: RawFrame.endHeaders | RawFrame.endStream, stream: 3, [0x88]).octets)
+                RawFrame(.headers, flags: RawFrame.endHeaders | RawFrame.endStream, stream: 3, [0x88]).bytes)
         }
         let server = try answers.server(tls)
         let ordeal = try Ordeal(trusting: authority)

@@ -140,10 +140,10 @@ import TransportTestSupport
             [0x16, 3, 3, 0, 4, 2, 0xff, 0xff, 0xff], [0x15, 3, 3, 0, 2, 9, 9], [0x17, 3, 3, 0, 3, 1, 2, 3],
             [UInt8](repeating: 0x15, count: 4096),
         ] as [[UInt8]])
-    func garbageForAHandshake(_ octets: [UInt8]) async throws {
+    func garbageForAHandshake(_ bytes: [UInt8]) async throws {
         let server = try TestServer { connection in
             _ = connection.read()
-            connection.write(octets)
+            connection.write(bytes)
             connection.finish()
         }
         let failure = try await failure(server)

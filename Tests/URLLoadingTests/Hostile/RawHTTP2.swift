@@ -20,7 +20,7 @@ struct RawFrame: Sendable {
         )
     }
 
-    var octets: [UInt8] {
+    var bytes: [UInt8] {
         let length = length ?? payload.count
         return [UInt8(truncatingIfNeeded: length >> 16), UInt8(truncatingIfNeeded: length >> 8)]
             + [UInt8(truncatingIfNeeded: length), kind, flags] + Self.number(stream) + payload
@@ -73,7 +73,7 @@ struct HTTP2Case: Sendable, CustomTestStringConvertible {
     init(_ name: String, _ codes: LoadErrorCode..., endsConnection: Bool = false, sends frames: RawFrame...) {
         (self.name, self.codes) = (name, Set(codes))
         self.endsConnection = endsConnection
-        act = { client in for frame in frames { client.write(frame.octets) } }
+        act = { client in for frame in frames { client.write(frame.bytes) } }
     }
 
     var testDescription: String { name }
@@ -94,7 +94,7 @@ extension TestTLSConnection {
     /// Reads the preface and frames up to the head of the first request.
     func readRequest() -> Bool {
         guard readExactly(24) != nil else { return false }
-        write(RawFrame(.settings, stream: 0).octets)
+        write(RawFrame(.settings, stream: 0).bytes)
         return readHeadFrame()
     }
 
@@ -109,19 +109,19 @@ extension TestTLSConnection {
     }
 
     private func readExactly(_ count: Int) -> [UInt8]? {
-        var octets: [UInt8] = []
-        while octets.count < count {
-            let more = read(upTo: count - octets.count)
+        var bytes: [UInt8] = []
+        while bytes.count < count {
+            let more = read(upTo: count - bytes.count)
             if more.isEmpty { return nil }
-            octets += more
+            bytes += more
         }
-        return octets
+        return bytes
     }
 
     /// Writes the same again and again until the peer has left; at most so many times.
     func write(_ frame: RawFrame, times: Int) {
-        let octets = frame.octets
-        let block = Array(repeatElement(octets, count: max(1, 8192 / octets.count)).joined())
-        for _ in 0..<(times * octets.count / block.count) where !write(block) { return }
+        let bytes = frame.bytes
+        let block = Array(repeatElement(bytes, count: max(1, 8192 / bytes.count)).joined())
+        for _ in 0..<(times * bytes.count / block.count) where !write(block) { return }
     }
 }

@@ -100,8 +100,8 @@ import Tracing
             let timer = try metrics.expectTimer("sallyport_phase_seconds", [("phase", phase)])
             #expect(timer.values == [Int64(milliseconds) * 1_000_000], "\(phase)")
         }
-        #expect(try metrics.expectCounter("sallyport_sent_octets_total").totalValue == 100)
-        #expect(try metrics.expectCounter("sallyport_received_octets_total").totalValue == 1000)
+        #expect(try metrics.expectCounter("sallyport_sent_bytes_total").totalValue == 100)
+        #expect(try metrics.expectCounter("sallyport_received_bytes_total").totalValue == 1000)
         let dimensions = [("way", "direct"), ("http", "HTTP/2"), ("reused", "false")]
         #expect(try metrics.expectCounter("sallyport_exchanges_total", dimensions).totalValue == 1)
     }

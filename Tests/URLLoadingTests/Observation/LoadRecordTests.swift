@@ -48,7 +48,7 @@ struct LoadRecordTests {
             #expect(response.record?.outcome == "loading" && response.record?.status == 200)
             _ = try await response.body.collect(upTo: .bytes(5))
             let record = try #require(response.record)
-            #expect(record.outcome == "complete" && record.bodyOctets == 5 && record.error == nil)
+            #expect(record.outcome == "complete" && record.bodyBytes == 5 && record.error == nil)
             #expect(record.method == "POST" && record.url == "http://127.0.0.1:\(server.port)/a")
             let hop = try #require(record.hops.first)
             #expect(record.hops.count == 1 && hop.status == 200 && hop.route == "direct" && hop.rule == "default")
@@ -73,7 +73,7 @@ struct LoadRecordTests {
         let fields = try JSONDecoder().decode([String: Ignored].self, from: Data(record.json.utf8))
         #expect(
             Set(fields.keys) == [
-                "id", "method", "url", "started", "duration", "head", "status", "outcome", "bodyOctets", "hops",
+                "id", "method", "url", "started", "duration", "head", "status", "outcome", "bodyBytes", "hops",
                 "decisions",
             ])
     }
@@ -94,7 +94,7 @@ struct LoadRecordTests {
         let delegate = Delegate()
         _ = try await loading.session.data(for: .init(.get, server.url()), delegate: delegate)
         let record = try await delegate.record()
-        #expect(record.bodyOctets == 10_000 && record.hops.first?.received.body == encoded.count)
+        #expect(record.bodyBytes == 10_000 && record.hops.first?.received.body == encoded.count)
     }
 
     @Test func redirectsAreHopsAndDecisions() async throws {
@@ -163,7 +163,7 @@ struct LoadRecordTests {
             for try await _ in response.body { break }
         }
         let record = try await delegate.record()
-        #expect(record.outcome == "discarded" && record.bodyOctets == 1 && record.status == 200)
+        #expect(record.outcome == "discarded" && record.bodyBytes == 1 && record.status == 200)
         #expect(record.hops.first?.end != nil && record.hops.first?.received.body == 1)
     }
 

@@ -399,7 +399,7 @@ import Testing
     @Test func aSlowFollowerHoldsOneValue() async {
         let board = ProgressBoard()
         let updates = board.updates()
-        for octets in 1...100_000 { board.set(TransferProgress(completed: Int64(octets), total: nil)) }
+        for bytes in 1...100_000 { board.set(TransferProgress(completed: Int64(bytes), total: nil)) }
         board.finish()
         #expect(await collect(updates).map(\.completed) == [100_000])
     }

@@ -30,10 +30,10 @@ import Testing
                     return count
                 }
                 if number == 1 {
-                    client.write(RawFrame(.reset, stream: stream, RawFrame.number(7)).octets)
+                    client.write(RawFrame(.reset, stream: stream, RawFrame.number(7)).bytes)
                 } else {
                     let ended = RawFrame.endHeaders | RawFrame.endStream
-                    client.write(RawFrame(.headers, flags: ended, stream: stream, [0x88]).octets)
+                    client.write(RawFrame(.headers, flags: ended, stream: stream, [0x88]).bytes)
                 }
                 stream += 2
             } while client.readHeadFrame()

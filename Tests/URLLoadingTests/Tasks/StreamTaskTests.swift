@@ -30,7 +30,7 @@ import Testing
         stream.closeWrite()
         while try await stream.read() != nil {}
         #expect(try await eventually { records.withLock { $0.map { $0.outcome } } == ["complete"] })
-        #expect(records.withLock { $0.first?.bodyOctets } == 3)
+        #expect(records.withLock { $0.first?.bodyBytes } == 3)
     }
 
     @Test(arguments: [false, true], [false, true])

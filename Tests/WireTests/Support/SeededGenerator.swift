@@ -18,16 +18,16 @@ extension SeededGenerator {
         guard Int.random(in: 0..<10, using: &self) > 0 else {
             return (0..<Int.random(in: 0...64, using: &self)).map { _ in UInt8.random(in: 0...255, using: &self) }
         }
-        var octets = seed
-        for _ in 0..<Int.random(in: 1...4, using: &self) where !octets.isEmpty {
-            let place = Int.random(in: octets.indices, using: &self)
+        var bytes = seed
+        for _ in 0..<Int.random(in: 1...4, using: &self) where !bytes.isEmpty {
+            let place = Int.random(in: bytes.indices, using: &self)
             switch Int.random(in: 0..<4, using: &self) {
-            case 0: octets[place] = UInt8.random(in: 0...255, using: &self)
-            case 1: octets[place] ^= 1 << UInt8.random(in: 0..<8, using: &self)
-            case 2: octets.removeSubrange(place..<min(octets.count, place + Int.random(in: 1...8, using: &self)))
-            default: octets.insert(octets.randomElement(using: &self) ?? 0, at: place)
+            case 0: bytes[place] = UInt8.random(in: 0...255, using: &self)
+            case 1: bytes[place] ^= 1 << UInt8.random(in: 0..<8, using: &self)
+            case 2: bytes.removeSubrange(place..<min(bytes.count, place + Int.random(in: 1...8, using: &self)))
+            default: bytes.insert(bytes.randomElement(using: &self) ?? 0, at: place)
             }
         }
-        return octets
+        return bytes
     }
 }

@@ -60,8 +60,8 @@ import Testing
         for change in changes {
             var claims = try Self.claims()
             change(&claims)
-            let octets = try claims.serialized()
-            #expect(throws: WireError.self) { try AuthTokenClaims(parsing: octets) }
+            let bytes = try claims.serialized()
+            #expect(throws: WireError.self) { try AuthTokenClaims(parsing: bytes) }
         }
     }
 

@@ -34,9 +34,9 @@ import Testing
 
     @Test("A byte of it changed, and it is none") func changed() throws {
         for place in stride(from: 0, to: Self.protected.utf8.count, by: 7) {
-            var octets = Array(Self.protected.utf8)
-            octets[place] = octets[place] == UInt8(ascii: "A") ? UInt8(ascii: "B") : UInt8(ascii: "A")
-            #expect(throws: WireError.self) { try DPoPProof(octets) }
+            var bytes = Array(Self.protected.utf8)
+            bytes[place] = bytes[place] == UInt8(ascii: "A") ? UInt8(ascii: "B") : UInt8(ascii: "A")
+            #expect(throws: WireError.self) { try DPoPProof(bytes) }
         }
     }
 

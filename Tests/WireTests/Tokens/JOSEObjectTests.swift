@@ -41,8 +41,8 @@ import Testing
     func names(text: String) { #expect(throws: WireError(.malformed, "")) { try read(text) } }
 
     @Test("A text that is not UTF-8 is refused") func encoding() {
-        let octets = Array(#"{"a":""#.utf8) + [0xc3, 0x28] + Array("\"}".utf8)
-        #expect(throws: WireError(.malformed, "")) { try JOSEObject(parsing: octets) }
+        let bytes = Array(#"{"a":""#.utf8) + [0xc3, 0x28] + Array("\"}".utf8)
+        #expect(throws: WireError(.malformed, "")) { try JOSEObject(parsing: bytes) }
     }
 
     @Test("One more member, element or level than allowed is refused") func limits() throws {

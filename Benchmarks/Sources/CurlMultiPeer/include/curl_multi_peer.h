@@ -19,7 +19,7 @@ typedef struct curl_multi_peer curl_multi_peer;
 // NULL where libcurl cannot be set up.
 curl_multi_peer *curl_multi_peer_new(const curl_multi_peer_options *options, int concurrency);
 
-// Makes `total` requests, `concurrency` at once. Returns the octets of all bodies, or -1 where one failed.
+// Makes `total` requests, `concurrency` at once. Returns the bytes of all bodies, or -1 where one failed.
 long long curl_multi_peer_run(curl_multi_peer *peer, long total);
 
 void curl_multi_peer_free(curl_multi_peer *peer);

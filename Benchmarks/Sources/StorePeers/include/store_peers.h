@@ -3,7 +3,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// The stores that a user would pick instead, in C, with keys of 16 characters and values of octets. Each call but `open` ends the
+// The stores that a user would pick instead, in C, with keys of 16 characters and values of bytes. Each call but `open` ends the
 // program where it fails: a peer that fails measures nothing.
 
 enum { KEY_LENGTH = 16 };

@@ -59,7 +59,7 @@ struct Dialer: Sendable {
     /// The addresses of the egress address's family, at most ``addressLimit``.
     private func reachable(_ addresses: [IPAddress]) throws(RelayRefusal) -> [IPAddress] {
         guard !addresses.isEmpty else { throw Self.refusal(resolution: NameResolutionError.notFound) }
-        let reachable = addresses.filter { egress == nil || egress?.octets.count == $0.octets.count }
+        let reachable = addresses.filter { egress == nil || egress?.bytes.count == $0.bytes.count }
         guard !reachable.isEmpty else {
             throw RelayRefusal(
                 502, ProxyStatus.ErrorType.destinationIPUnroutable, "The egress address is of another family.")

@@ -10,7 +10,7 @@ struct DNSExchange: Sendable {
 
     /// Sends the query on a connected channel, which is closed when the answer is there or the time is over.
     func run(on connection: Result<any Channel, any Error>, over framing: Framing, for timeout: TimeAmount) {
-        guard case .success(let channel) = connection, let octets = try? query.serialized() else {
+        guard case .success(let channel) = connection, let bytes = try? query.serialized() else {
             if case .success(let channel) = connection { channel.close(promise: nil) }
             return answer.fail(NameResolutionError.failed)
         }
@@ -19,15 +19,15 @@ struct DNSExchange: Sendable {
             timer.cancel()
             channel.close(promise: nil)
         }
-        var buffer = channel.allocator.buffer(capacity: octets.count + 2)
-        if framing == .stream { buffer.writeInteger(UInt16(octets.count)) }
-        buffer.writeBytes(octets)
+        var buffer = channel.allocator.buffer(capacity: bytes.count + 2)
+        if framing == .stream { buffer.writeInteger(UInt16(bytes.count)) }
+        buffer.writeBytes(bytes)
         channel.writeAndFlush(buffer, promise: nil)
     }
 
     /// Takes a message if it answers this query: another may be forged, or late.
-    func received(_ octets: [UInt8]) {
-        guard let message = try? DNSMessage(parsing: octets), message.isResponse, message.id == query.id,
+    func received(_ bytes: [UInt8]) {
+        guard let message = try? DNSMessage(parsing: bytes), message.isResponse, message.id == query.id,
             message.question == query.question
         else { return }
         answer.succeed(message)
@@ -63,9 +63,9 @@ final class DNSStreamHandler: ChannelInboundHandler {
         received.writeBuffer(&piece)
         // The length prefix bounds what is kept to one message.
         guard let length = received.getInteger(at: received.readerIndex, as: UInt16.self),
-            let octets = received.getBytes(at: received.readerIndex + 2, length: Int(length))
+            let bytes = received.getBytes(at: received.readerIndex + 2, length: Int(length))
         else { return }
-        exchange.received(octets)
+        exchange.received(bytes)
         exchange.failed()
     }
 

@@ -36,7 +36,7 @@ package struct SystemQueries: QueryResolver {
         }
         return addresses.addresses(of: question.name.description, on: eventLoop).map { found in
             let length = question.type == .a ? 4 : 16
-            let records = found.filter { $0.octets.count == length }.map { address in
+            let records = found.filter { $0.bytes.count == length }.map { address in
                 DNSMessage.Record(question.name, timeToLive: Self.timeToLive, .address(address))
             }
             return DNSMessage(answering: query, answers: records)

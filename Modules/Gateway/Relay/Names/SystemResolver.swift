@@ -37,8 +37,8 @@ package struct SystemResolver: NameResolver {
     private static func address(_ pointer: UnsafeMutablePointer<sockaddr>) -> IPAddress? {
         let raw = UnsafeRawPointer(pointer)
         return switch Int32(pointer.pointee.sa_family) {
-        case AF_INET: IPAddress(octets: Array(UnsafeRawBufferPointer(start: raw + 4, count: 4)))
-        case AF_INET6: IPAddress(octets: Array(UnsafeRawBufferPointer(start: raw + 8, count: 16)))
+        case AF_INET: IPAddress(bytes: Array(UnsafeRawBufferPointer(start: raw + 4, count: 4)))
+        case AF_INET6: IPAddress(bytes: Array(UnsafeRawBufferPointer(start: raw + 8, count: 16)))
         default: nil
         }
     }

@@ -18,7 +18,7 @@ struct NTLMAuthenticate {
     static let integrityCodeOffset = 72
 
     /// With zeros in place of the code.
-    var octets: [UInt8] {
+    var bytes: [UInt8] {
         let head = hasIntegrityCode ? 88 : 72
         var payload: [UInt8] = []
         func descriptor(_ field: [UInt8]) -> [UInt8] {
@@ -28,9 +28,9 @@ struct NTLMAuthenticate {
         let names = [domain, user, workstation].map(descriptor)
         let proofs = [response.lm, response.nt].map(descriptor)
         let key = descriptor(sessionKey)
-        var octets = NTLMMessage.signature + UInt32(3).littleEndianOctets
-        octets += (proofs + names).flatMap { $0 } + key + flags.rawValue.littleEndianOctets + version
-        if hasIntegrityCode { octets += [UInt8](repeating: 0, count: 16) }
-        return octets + payload
+        var bytes = NTLMMessage.signature + UInt32(3).littleEndianBytes
+        bytes += (proofs + names).flatMap { $0 } + key + flags.rawValue.littleEndianBytes + version
+        if hasIntegrityCode { bytes += [UInt8](repeating: 0, count: 16) }
+        return bytes + payload
     }
 }

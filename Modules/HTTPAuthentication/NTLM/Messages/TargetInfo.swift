@@ -25,18 +25,18 @@ package struct TargetInfo: Sendable, Hashable {
 
     /// Nil if it is not terminated, has one kind twice, or a time or flags of a wrong length. Bytes after the end are
     /// dropped.
-    package init?(_ octets: [UInt8]) {
+    package init?(_ bytes: [UInt8]) {
         var position = 0
         while true {
-            guard position + 4 <= octets.count else { return nil }
-            let (kind, count) = (LittleEndian.half(octets, at: position), LittleEndian.half(octets, at: position + 2))
+            guard position + 4 <= bytes.count else { return nil }
+            let (kind, count) = (LittleEndian.half(bytes, at: position), LittleEndian.half(bytes, at: position + 2))
             position += 4
             guard kind != Kind.end else {
                 guard count == 0 else { return nil }
                 return
             }
-            guard count <= octets.count - position, pairs.count < Self.limit, self[kind] == nil else { return nil }
-            pairs.append(Pair(kind: kind, value: Array(octets[position..<position + count])))
+            guard count <= bytes.count - position, pairs.count < Self.limit, self[kind] == nil else { return nil }
+            pairs.append(Pair(kind: kind, value: Array(bytes[position..<position + count])))
             position += count
             let isWhole =
                 switch kind {
@@ -56,10 +56,10 @@ package struct TargetInfo: Sendable, Hashable {
         }
     }
 
-    package var octets: [UInt8] {
+    package var bytes: [UInt8] {
         func header(_ kind: Int, _ count: Int) -> [UInt8] {
-            UInt16(truncatingIfNeeded: kind).littleEndianOctets
-                + UInt16(truncatingIfNeeded: count).littleEndianOctets
+            UInt16(truncatingIfNeeded: kind).littleEndianBytes
+                + UInt16(truncatingIfNeeded: count).littleEndianBytes
         }
         return pairs.flatMap { header($0.kind, $0.value.count) + $0.value } + header(Kind.end, 0)
     }

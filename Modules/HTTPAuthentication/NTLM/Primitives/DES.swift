@@ -8,7 +8,7 @@ package struct DES: Sendable {
     /// - Parameter key: 8 bytes, whose lowest bits are parity and ignored.
     package init(key: [UInt8]) {
         precondition(key.count == 8, "A key of DES has eight bytes.")
-        var halves = Self.permuted(UInt64(bigEndianOctets: key), of: 64, by: Self.choice1)
+        var halves = Self.permuted(UInt64(bigEndianBytes: key), of: 64, by: Self.choice1)
         roundKeys = Self.shifts.map { shift in
             let (left, right) = (halves >> 28, halves & 0xfff_ffff)
             halves = Self.rotated(left, by: shift) << 28 | Self.rotated(right, by: shift)
@@ -19,18 +19,18 @@ package struct DES: Sendable {
     /// - Parameter key: 7 bytes: the 56 effective bits, without parity between them (MS-NLMP §6, `DES`).
     package init(bits key: some Collection<UInt8>) {
         precondition(key.count == 7, "A key of DES has 56 bits.")
-        let bits = UInt64(bigEndianOctets: key)
+        let bits = UInt64(bigEndianBytes: key)
         self.init(key: (0..<8).map { UInt8(truncatingIfNeeded: (bits >> UInt64(49 - 7 * $0)) << 1) })
     }
 
     /// - Parameter block: 8 bytes.
     package func encrypt(_ block: [UInt8]) -> [UInt8] {
         precondition(block.count == 8, "A block of DES has eight bytes.")
-        let mixed = Self.permuted(UInt64(bigEndianOctets: block), of: 64, by: Self.initial)
+        let mixed = Self.permuted(UInt64(bigEndianBytes: block), of: 64, by: Self.initial)
         var (left, right) = (mixed >> 32, mixed & 0xffff_ffff)
         for key in roundKeys { (left, right) = (right, left ^ Self.round(right, key)) }
         let end = Self.permuted(right << 32 | left, of: 64, by: Self.final)
-        return end.bigEndianOctets
+        return end.bigEndianBytes
     }
 
     private static func round(_ half: UInt64, _ key: UInt64) -> UInt64 {

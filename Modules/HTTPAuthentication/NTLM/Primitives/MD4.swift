@@ -2,16 +2,16 @@ internal import SallyportBase
 
 /// MD4 (RFC 1320). Broken long ago; used only for NTLM's password hash.
 package enum MD4 {
-    package static func hash(_ octets: [UInt8]) -> [UInt8] {
-        var message = octets + [0x80]
+    package static func hash(_ bytes: [UInt8]) -> [UInt8] {
+        var message = bytes + [0x80]
         message += [UInt8](repeating: 0, count: (120 - message.count % 64) % 64)
-        message += (UInt64(octets.count) &* 8).littleEndianOctets
+        message += (UInt64(bytes.count) &* 8).littleEndianBytes
         var state = State()
         for start in stride(from: 0, to: message.count, by: 64) {
             let words = (0..<16).map { LittleEndian.word(message, at: start + 4 * $0) }
             state.take(words)
         }
-        return [state.a, state.b, state.c, state.d].flatMap { $0.littleEndianOctets }
+        return [state.a, state.b, state.c, state.d].flatMap { $0.littleEndianBytes }
     }
 
     /// §3.3.

@@ -7,7 +7,7 @@ internal import CLMDB
 final class DataFileWriter {
     private let environment: OpaquePointer
     private var transaction: OpaquePointer?
-    private var pendingOctets = 0
+    private var pendingBytes = 0
     private let path: String
 
     /// The number of bytes that are committed together.
@@ -17,7 +17,7 @@ final class DataFileWriter {
     init(directory: String, capacity: Int) throws(StoreError) {
         path = "\(directory)/\(Environment.fileName)"
         let size = min(max(capacity, 16 << 20), Environment.largestSize) & ~0xffff
-        try Files.write(EmptyDataFile.octets(mapSize: size), to: path, mode: 0o600, mustBeNew: true)
+        try Files.write(EmptyDataFile.bytes(mapSize: size), to: path, mode: 0o600, mustBeNew: true)
         var created: OpaquePointer?
         try Environment.check(unsafe mdb_env_create(&created))
         guard let created = unsafe created else { throw StoreError(.internalFailure, "LMDB gave no environment.") }
@@ -53,8 +53,8 @@ final class DataFileWriter {
             }
         }
         try Environment.check(result)
-        pendingOctets += place.count + record.count
-        if pendingOctets >= Self.batch { try commit() }
+        pendingBytes += place.count + record.count
+        if pendingBytes >= Self.batch { try commit() }
     }
 
     /// Makes the file durable, except for its name.
@@ -67,7 +67,7 @@ final class DataFileWriter {
     private func commit() throws(StoreError) {
         guard let open = unsafe transaction else { return }
         unsafe transaction = nil
-        pendingOctets = 0
+        pendingBytes = 0
         try Environment.check(unsafe mdb_txn_commit(open))
     }
 }

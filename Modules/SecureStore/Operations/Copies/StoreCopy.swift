@@ -7,8 +7,8 @@ enum StoreCopy {
     ) throws(StoreError) -> VerificationReport {
         var writer: DataFileWriter?
         let report = try StoreCheck.run(environment, path: path, ring: ring) {
-            place, record, octets throws(StoreError) in
-            if writer == nil { writer = try DataFileWriter(directory: directory, capacity: octets * 2 + (16 << 20)) }
+            place, record, bytes throws(StoreError) in
+            if writer == nil { writer = try DataFileWriter(directory: directory, capacity: bytes * 2 + (16 << 20)) }
             try writer?.append(record, at: place)
         }
         if let finding = report.findings.first(where: { $0.kind != .lostPages }) {

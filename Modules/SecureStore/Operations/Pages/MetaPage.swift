@@ -11,20 +11,20 @@ struct MetaPage: Hashable, Sendable {
     let transaction: UInt64
 
     /// - Throws: the page's fault. LMDB itself would trust most of the content.
-    init(_ octets: [UInt8], number: UInt64) throws(PageFault) {
+    init(_ bytes: [UInt8], number: UInt64) throws(PageFault) {
         func fault(_ text: String) -> PageFault { PageFault(.metaPage, page: number, text) }
-        guard octets.count >= Self.length else { throw fault("is cut short") }
-        guard octets.littleEndian(UInt64.self, at: 0) == number,
-            octets.littleEndian(UInt16.self, at: 10) == PageLayout.Flag.meta
+        guard bytes.count >= Self.length else { throw fault("is cut short") }
+        guard bytes.littleEndian(UInt64.self, at: 0) == number,
+            bytes.littleEndian(UInt16.self, at: 10) == PageLayout.Flag.meta
         else { throw fault("is not a meta page") }
-        guard octets.littleEndian(UInt32.self, at: 16) == PageLayout.magic,
-            octets.littleEndian(UInt32.self, at: 20) == PageLayout.version
+        guard bytes.littleEndian(UInt32.self, at: 16) == PageLayout.magic,
+            bytes.littleEndian(UInt32.self, at: 20) == PageLayout.version
         else { throw fault("is not of LMDB 0.9") }
-        guard let mapSize = octets.littleEndian(UInt64.self, at: 32),
-            let pageSize = octets.littleEndian(UInt32.self, at: 40).map(Int.init),
-            let freeList = TreeDescription(octets, at: 40), let records = TreeDescription(octets, at: 88),
-            let lastPage = octets.littleEndian(UInt64.self, at: 136),
-            let transaction = octets.littleEndian(UInt64.self, at: 144)
+        guard let mapSize = bytes.littleEndian(UInt64.self, at: 32),
+            let pageSize = bytes.littleEndian(UInt32.self, at: 40).map(Int.init),
+            let freeList = TreeDescription(bytes, at: 40), let records = TreeDescription(bytes, at: 88),
+            let lastPage = bytes.littleEndian(UInt64.self, at: 136),
+            let transaction = bytes.littleEndian(UInt64.self, at: 144)
         else { throw fault("is cut short") }
         guard PageLayout.isPageSize(pageSize) else { throw fault("names a page size of \(pageSize)") }
         // LMDB maps as much as the newest meta page says, and at least the size of its snapshot.

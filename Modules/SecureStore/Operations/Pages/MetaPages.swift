@@ -7,23 +7,23 @@ struct MetaPages: Hashable, Sendable {
     let newest: MetaPage
     let older: MetaPage
     /// The bytes that LMDB reads from both pages, to recognise them again.
-    let octets: [UInt8]
+    let bytes: [UInt8]
 
     init(_ source: some PageSource) throws(CheckFailure) {
-        let first = try Self.octets(of: source, at: 0)
+        let first = try Self.bytes(of: source, at: 0)
         let zero = try Self.parse(first, number: 0)
-        let second = try Self.octets(of: source, at: zero.pageSize)
+        let second = try Self.bytes(of: source, at: zero.pageSize)
         let one = try Self.parse(second, number: 1)
-        try self.init(zero, one, octets: first + second)
+        try self.init(zero, one, bytes: first + second)
     }
 
-    init(_ zero: MetaPage, _ one: MetaPage, octets: [UInt8]) throws(CheckFailure) {
+    init(_ zero: MetaPage, _ one: MetaPage, bytes: [UInt8]) throws(CheckFailure) {
         guard zero.pageSize == one.pageSize else {
             throw .fault(PageFault(.metaPage, page: 1, "names another page size than the first"))
         }
         let isFirst = zero.transaction > one.transaction
         (newest, older) = isFirst ? (zero, one) : (one, zero)
-        self.octets = octets
+        self.bytes = bytes
         guard newest.transaction != 0 || older.transaction != 0 else { return }
         guard newest.transaction & 1 == (isFirst ? 0 : 1), newest.transaction &- older.transaction == 1 else {
             throw .fault(
@@ -33,17 +33,17 @@ struct MetaPages: Hashable, Sendable {
         }
     }
 
-    private static func octets(of source: some PageSource, at offset: Int) throws(CheckFailure) -> [UInt8] {
+    private static func bytes(of source: some PageSource, at offset: Int) throws(CheckFailure) -> [UInt8] {
         do throws(StoreError) {
-            return try source.octets(at: offset, count: MetaPage.length)
+            return try source.bytes(at: offset, count: MetaPage.length)
         } catch {
             throw .store(error)
         }
     }
 
-    private static func parse(_ octets: [UInt8], number: UInt64) throws(CheckFailure) -> MetaPage {
+    private static func parse(_ bytes: [UInt8], number: UInt64) throws(CheckFailure) -> MetaPage {
         do throws(PageFault) {
-            return try MetaPage(octets, number: number)
+            return try MetaPage(bytes, number: number)
         } catch {
             throw .fault(error)
         }

@@ -6,7 +6,7 @@ protocol PageSource {
     var length: Int { get }
 
     /// Up to `count` bytes from `offset` on; fewer at the end of the file.
-    func octets(at offset: Int, count: Int) throws(StoreError) -> [UInt8]
+    func bytes(at offset: Int, count: Int) throws(StoreError) -> [UInt8]
 }
 
 /// A data file, read with `pread`: a damaged or missing page cannot end the process, as it could through a map.
@@ -35,12 +35,12 @@ final class PageFile: PageSource, Sendable {
 
     deinit { close(descriptor) }
 
-    func octets(at offset: Int, count: Int) throws(StoreError) -> [UInt8] {
+    func bytes(at offset: Int, count: Int) throws(StoreError) -> [UInt8] {
         guard !isStopped() else { throw StoreError(.cancelled, "The check was cancelled.") }
         guard offset >= 0, offset < length, count > 0 else { return [] }
         var number: Int32 = 0
         let wanted = min(count, length - offset)
-        let octets = unsafe [UInt8](unsafeUninitializedCapacity: wanted) { buffer, filled in
+        let bytes = unsafe [UInt8](unsafeUninitializedCapacity: wanted) { buffer, filled in
             while filled < wanted {
                 let count = unsafe pread(
                     descriptor, buffer.baseAddress.map { unsafe $0 + filled }, wanted - filled, off_t(offset + filled))
@@ -53,6 +53,6 @@ final class PageFile: PageSource, Sendable {
         guard number == 0 else {
             throw StoreError(.fileSystem, "The data file cannot be read: \(unsafe String(cString: strerror(number))).")
         }
-        return octets
+        return bytes
     }
 }

@@ -11,7 +11,7 @@ struct PageWalk<Source: PageSource> {
     }
 
     /// The order of the keys.
-    enum Order { case octets, littleEndianIntegers }
+    enum Order { case bytes, littleEndianIntegers }
 
     let source: Source
     let pageSize: Int
@@ -58,13 +58,13 @@ struct PageWalk<Source: PageSource> {
     }
 
     /// The bytes of a value; if some are missing, nil, and the report has a finding.
-    mutating func octets(of entry: Entry) throws(StoreError) -> [UInt8]? {
+    mutating func bytes(of entry: Entry) throws(StoreError) -> [UInt8]? {
         switch entry.value {
-        case .inside(let octets): return octets
+        case .inside(let bytes): return bytes
         case .overflow(let page, let length):
-            let octets = try source.octets(
+            let bytes = try source.bytes(
                 at: Int(clamping: page) &* pageSize + PageLayout.headerLength, count: length)
-            if octets.count == length { return octets }
+            if bytes.count == length { return bytes }
             add("Page \(page) begins a value that the file does not hold whole.", page: page)
             return nil
         }
@@ -103,9 +103,9 @@ extension PageWalk {
     }
 
     private mutating func load(_ number: UInt64, isLeaf: Bool) throws(StoreError) -> TreePage? {
-        let octets = try source.octets(at: Int(clamping: number) &* pageSize, count: pageSize)
+        let bytes = try source.bytes(at: Int(clamping: number) &* pageSize, count: pageSize)
         do throws(PageFault) {
-            let page = try TreePage(octets, number: number, pageSize: pageSize)
+            let page = try TreePage(bytes, number: number, pageSize: pageSize)
             guard (page.kind == .leaf) == isLeaf else {
                 throw PageFault(kind, page: number, "is a \(page.kind) at the wrong level")
             }
@@ -139,7 +139,7 @@ extension PageWalk {
 
     private func precedes(_ left: [UInt8], _ right: [UInt8]) -> Bool {
         switch order {
-        case .octets: left.precedes(right)
+        case .bytes: left.precedes(right)
         case .littleEndianIntegers:
             left.littleEndian(UInt64.self, at: 0) ?? 0 < right.littleEndian(UInt64.self, at: 0) ?? 0
         }
@@ -166,7 +166,7 @@ extension PageWalk {
             add("Page \(entry.page) has a value at page \(first), which is not of this snapshot.", page: entry.page)
             return false
         }
-        let head = try source.octets(at: Int(clamping: first) &* pageSize, count: PageLayout.headerLength)
+        let head = try source.bytes(at: Int(clamping: first) &* pageSize, count: PageLayout.headerLength)
         guard head.littleEndian(UInt64.self, at: 0) == first,
             head.littleEndian(UInt16.self, at: 10) == PageLayout.Flag.overflow,
             head.littleEndian(UInt32.self, at: 12).map(UInt64.init) == pages

@@ -4,28 +4,28 @@ struct TreePage: Sendable {
 
     let number: UInt64
     let kind: Kind
-    private let octets: [UInt8]
+    private let bytes: [UInt8]
     private let nodes: [Int]
 
     var count: Int { nodes.count }
 
-    init(_ octets: [UInt8], number: UInt64, pageSize: Int) throws(PageFault) {
+    init(_ bytes: [UInt8], number: UInt64, pageSize: Int) throws(PageFault) {
         func fault(_ text: String) -> PageFault { PageFault(.tree, page: number, text) }
-        guard octets.count == pageSize else { throw fault("lies beyond the end of the file") }
-        guard octets.littleEndian(UInt64.self, at: 0) == number else { throw fault("carries another number") }
-        switch octets.littleEndian(UInt16.self, at: 10) {
+        guard bytes.count == pageSize else { throw fault("lies beyond the end of the file") }
+        guard bytes.littleEndian(UInt64.self, at: 0) == number else { throw fault("carries another number") }
+        switch bytes.littleEndian(UInt16.self, at: 10) {
         case PageLayout.Flag.branch: kind = .branch
         case PageLayout.Flag.leaf: kind = .leaf
         default: throw fault("is neither branch nor leaf")
         }
-        (self.number, self.octets) = (number, octets)
-        let lower = Int(octets.littleEndian(UInt16.self, at: 12) ?? 0)
-        let upper = Int(octets.littleEndian(UInt16.self, at: 14) ?? 0)
+        (self.number, self.bytes) = (number, bytes)
+        let lower = Int(bytes.littleEndian(UInt16.self, at: 12) ?? 0)
+        let upper = Int(bytes.littleEndian(UInt16.self, at: 14) ?? 0)
         guard lower >= PageLayout.headerLength, lower & 1 == 0, lower <= upper, upper <= pageSize else {
             throw fault("has bounds \(lower) and \(upper)")
         }
         nodes = stride(from: PageLayout.headerLength, to: lower, by: 2).map {
-            Int(octets.littleEndian(UInt16.self, at: $0) ?? 0)
+            Int(bytes.littleEndian(UInt16.self, at: $0) ?? 0)
         }
         guard nodes.count >= (kind == .branch ? 2 : 1) else { throw fault("has \(nodes.count) nodes") }
         try checkTiling(from: upper)
@@ -40,16 +40,16 @@ struct TreePage: Sendable {
             }
             end = node + (length + 1) & ~1
         }
-        guard end == octets.count else {
-            throw PageFault(.tree, page: number, "has \(octets.count - end) bytes that belong to no node")
+        guard end == bytes.count else {
+            throw PageFault(.tree, page: number, "has \(bytes.count - end) bytes that belong to no node")
         }
     }
 
     private func nodeLength(at node: Int) -> Int? {
-        guard let low = octets.littleEndian(UInt16.self, at: node),
-            let high = octets.littleEndian(UInt16.self, at: node + 2),
-            let flags = octets.littleEndian(UInt16.self, at: node + 4),
-            let key = octets.littleEndian(UInt16.self, at: node + 6), Int(key) <= PageLayout.maximumKeyLength
+        guard let low = bytes.littleEndian(UInt16.self, at: node),
+            let high = bytes.littleEndian(UInt16.self, at: node + 2),
+            let flags = bytes.littleEndian(UInt16.self, at: node + 4),
+            let key = bytes.littleEndian(UInt16.self, at: node + 6), Int(key) <= PageLayout.maximumKeyLength
         else { return nil }
         let head = PageLayout.nodeHeaderLength + Int(key)
         let length: Int
@@ -59,7 +59,7 @@ struct TreePage: Sendable {
         case (.leaf, PageLayout.nodeIsOverflow): length = head + 8
         default: return nil
         }
-        return length <= octets.count - node ? length : nil
+        return length <= bytes.count - node ? length : nil
     }
 }
 
@@ -75,7 +75,7 @@ extension TreePage {
     func key(_ index: Int) -> [UInt8] {
         let node = nodes[index]
         let start = node + PageLayout.nodeHeaderLength
-        return Array(octets[start..<start + keyLength(node)])
+        return Array(bytes[start..<start + keyLength(node)])
     }
 
     /// For a branch page.
@@ -89,10 +89,10 @@ extension TreePage {
         let node = nodes[index]
         let start = node + PageLayout.nodeHeaderLength + keyLength(node)
         let length = Int(word(node)) | Int(word(node + 2)) << 16
-        guard word(node + 4) == PageLayout.nodeIsOverflow else { return .inside(Array(octets[start..<start + length])) }
-        return .overflow(page: octets.littleEndian(UInt64.self, at: start) ?? PageLayout.noPage, length: length)
+        guard word(node + 4) == PageLayout.nodeIsOverflow else { return .inside(Array(bytes[start..<start + length])) }
+        return .overflow(page: bytes.littleEndian(UInt64.self, at: start) ?? PageLayout.noPage, length: length)
     }
 
     private func keyLength(_ node: Int) -> Int { Int(word(node + 6)) }
-    private func word(_ offset: Int) -> UInt16 { octets.littleEndian(UInt16.self, at: offset) ?? 0 }
+    private func word(_ offset: Int) -> UInt16 { bytes.littleEndian(UInt16.self, at: offset) ?? 0 }
 }

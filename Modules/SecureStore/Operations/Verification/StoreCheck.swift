@@ -1,7 +1,7 @@
 /// The check of a whole store: its pages, then its records, read from the file and never through LMDB's map.
 enum StoreCheck {
     /// Receives every record whose pages are sound, in the order of the tree, and the number of bytes of all its pages.
-    typealias Sink = (_ place: [UInt8], _ record: [UInt8], _ octets: Int) throws(StoreError) -> Void
+    typealias Sink = (_ place: [UInt8], _ record: [UInt8], _ bytes: Int) throws(StoreError) -> Void
 
     /// How often the meta pages are read again if a writer changed them meanwhile.
     private static let attempts = 100
@@ -81,7 +81,7 @@ enum StoreCheck {
             guard let ring else { return try structure.run { _, _ throws(StoreError) in } }
             var records = RecordCheck(ring: ring)
             var report = try structure.run { entry, walk throws(StoreError) in
-                guard let record = try walk.octets(of: entry) else { return }
+                guard let record = try walk.bytes(of: entry) else { return }
                 records.add(record, at: entry.key, page: entry.page)
                 try sink?(entry.key, record, walk.use.count * snapshot.pageSize)
             }

@@ -25,7 +25,7 @@ struct StructureCheck<Source: PageSource> {
         }
         let use = PageUse(pages: Int(snapshot.lastPage) + 1)
         report.pages = use.count
-        var records = walk(.octets, .tree, use, report)
+        var records = walk(.bytes, .tree, use, report)
         try records.run(snapshot.records, body)
         var free = walk(.littleEndianIntegers, .freeList, records.use, records.report)
         try free.run(snapshot.freeList) { entry, walk throws(StoreError) in try claim(entry, in: &walk) }
@@ -42,7 +42,7 @@ struct StructureCheck<Source: PageSource> {
     }
 
     private func claim(_ entry: Walk.Entry, in walk: inout Walk) throws(StoreError) {
-        guard let value = try walk.octets(of: entry) else { return }
+        guard let value = try walk.bytes(of: entry) else { return }
         guard let list = FreeListEntry(key: entry.key, value: value) else {
             return walk.add("Page \(entry.page) has a list of free pages that is not one.", page: entry.page)
         }

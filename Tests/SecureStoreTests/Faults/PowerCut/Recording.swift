@@ -6,7 +6,7 @@ import Testing
 struct Recording {
     enum Entry {
         case opened(UInt32, path: String, truncates: Bool)
-        case wrote(UInt32, offset: Int, octets: [UInt8], isDurable: Bool)
+        case wrote(UInt32, offset: Int, bytes: [UInt8], isDurable: Bool)
         case truncated(UInt32, length: Int)
         case synced(UInt32)
         case syncedDirectory(String)
@@ -35,15 +35,15 @@ struct Recording {
         entries = try Self.parse(Array(try Data(contentsOf: URL(fileURLWithPath: log))))
     }
 
-    private static func parse(_ octets: [UInt8]) throws -> [Entry] {
+    private static func parse(_ bytes: [UInt8]) throws -> [Entry] {
         var entries: [Entry] = []
         var start = 0
         func number(_ offset: Int, _ count: Int) -> Int {
-            (0..<count).reduce(0) { $0 | Int(octets[start + offset + $1]) << (8 * $1) }
+            (0..<count).reduce(0) { $0 | Int(bytes[start + offset + $1]) << (8 * $1) }
         }
-        while start < octets.count {
+        while start < bytes.count {
             let length = number(14, 4)
-            let content = Array(octets[start + 18..<start + 18 + length])
+            let content = Array(bytes[start + 18..<start + 18 + length])
             let (flags, opening, offset) = (number(1, 1), UInt32(number(2, 4)), number(6, 8))
             entries.append(try entry(number(0, 1), flags, opening, offset, content))
             start += 18 + length
@@ -59,7 +59,7 @@ struct Recording {
         var text: String { String(decoding: content, as: UTF8.self) }
         switch kind {
         case 1: return .opened(opening, path: text, truncates: flags == 1)
-        case 2: return .wrote(opening, offset: offset, octets: content, isDurable: flags == 1)
+        case 2: return .wrote(opening, offset: offset, bytes: content, isDurable: flags == 1)
         case 3: return .truncated(opening, length: offset)
         case 4: return .synced(opening)
         case 5: return .syncedDirectory(text)

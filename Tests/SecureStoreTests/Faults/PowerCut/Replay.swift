@@ -69,19 +69,19 @@ final class Replay {
             }
             let file = open("\(directory)/\(path)", O_WRONLY | O_CREAT, 0o600)
             defer { close(file) }
-            var octets = content
+            var bytes = content
             // LMDB's table of readers is mapped and never flushed.
-            if path.hasSuffix("lock.mdb") { octets = garbage(octets.count) }
-            guard write(file, octets, octets.count) == octets.count else {
+            if path.hasSuffix("lock.mdb") { bytes = garbage(bytes.count) }
+            guard write(file, bytes, bytes.count) == bytes.count else {
                 throw Child.Failure(description: "\(directory) is full.")
             }
         }
     }
 
     private func garbage(_ count: Int) -> [UInt8] {
-        var octets = (0..<64).map { _ in UInt8.random(in: 0...255, using: &random) }
-        while octets.count < count { octets += octets }
-        return Array(octets.prefix(count))
+        var bytes = (0..<64).map { _ in UInt8.random(in: 0...255, using: &random) }
+        while bytes.count < count { bytes += bytes }
+        return Array(bytes.prefix(count))
     }
 
     private func violation(of expectation: Expectation) async -> String? {

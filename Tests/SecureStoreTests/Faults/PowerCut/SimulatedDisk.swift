@@ -8,7 +8,7 @@ final class SimulatedDisk {
     static let sector = 512
 
     enum Change {
-        case write(offset: Int, octets: [UInt8])
+        case write(offset: Int, bytes: [UInt8])
         case truncate(Int)
     }
 
@@ -42,9 +42,9 @@ final class SimulatedDisk {
     func apply(_ entry: Recording.Entry) {
         switch entry {
         case .opened(let opening, let path, let truncates): open(path, as: opening, truncates: truncates)
-        case .wrote(let opening, let offset, let octets, let isDurable):
+        case .wrote(let opening, let offset, let bytes, let isDurable):
             guard let file = openings[opening] else { return }
-            let change = Change.write(offset: offset, octets: octets)
+            let change = Change.write(offset: offset, bytes: bytes)
             if isDurable { Self.perform(change, on: &file.durable) } else { file.pending.append(change) }
         case .truncated(let opening, let length): openings[opening]?.pending.append(.truncate(length))
         case .synced(let opening):
@@ -101,14 +101,14 @@ final class SimulatedDisk {
         case .truncate(let length):
             if length < content.count { content.removeLast(content.count - length) }
             content += [UInt8](repeating: 0, count: length - content.count)
-        case .write(let offset, let octets): write(octets[...], at: offset, to: &content)
+        case .write(let offset, let bytes): write(bytes[...], at: offset, to: &content)
         }
     }
 
-    private static func write(_ octets: ArraySlice<UInt8>, at offset: Int, to content: inout [UInt8]) {
-        let end = offset + octets.count
+    private static func write(_ bytes: ArraySlice<UInt8>, at offset: Int, to content: inout [UInt8]) {
+        let end = offset + bytes.count
         if end > content.count { content += [UInt8](repeating: 0, count: end - content.count) }
-        content.replaceSubrange(offset..<end, with: octets)
+        content.replaceSubrange(offset..<end, with: bytes)
     }
 }
 
@@ -127,8 +127,8 @@ extension SimulatedDisk {
     ) -> State {
         var state: State = [:]
         var flying: (File, Change)?
-        if case .wrote(let opening, let offset, let octets, _) = inFlight, let file = openings[opening] {
-            flying = (file, .write(offset: offset, octets: octets))
+        if case .wrote(let opening, let offset, let bytes, _) = inFlight, let file = openings[opening] {
+            flying = (file, .write(offset: offset, bytes: bytes))
         }
         collect(root, "", survival, flying, &random, &state)
         return state
@@ -189,12 +189,12 @@ extension SimulatedDisk {
     }
 
     private static func tear(_ change: Change, _ content: inout [UInt8], _ random: inout SeededGenerator) {
-        guard case .write(let offset, let octets) = change else { return perform(change, on: &content) }
+        guard case .write(let offset, let bytes) = change else { return perform(change, on: &content) }
         var start = offset
-        while start < offset + octets.count {
-            let end = min((start / sector + 1) * sector, offset + octets.count)
+        while start < offset + bytes.count {
+            let end = min((start / sector + 1) * sector, offset + bytes.count)
             if Bool.random(using: &random) {
-                write(octets[(start - offset)..<(end - offset)], at: start, to: &content)
+                write(bytes[(start - offset)..<(end - offset)], at: start, to: &content)
             }
             start = end
         }

@@ -1,16 +1,16 @@
-/// Reads numbers, texts and length-prefixed bytes that ``OctetWriter`` has written: the modules' formats in the store.
+/// Reads numbers, texts and length-prefixed bytes that ``ByteWriter`` has written: the modules' formats in the store.
 ///
 /// Numbers are big-endian. Every read may find fewer bytes than it needs, and returns nil then.
-package struct OctetReader {
-    private let octets: [UInt8]
+package struct ByteReader {
+    private let bytes: [UInt8]
     private var offset: Int
     private let end: Int
 
-    package init(_ octets: [UInt8]) { self.init(octets, octets.indices) }
+    package init(_ bytes: [UInt8]) { self.init(bytes, bytes.indices) }
 
     /// - Parameter range: which of the bytes are read.
-    package init(_ octets: [UInt8], _ range: Range<Int>) {
-        self.octets = octets
+    package init(_ bytes: [UInt8], _ range: Range<Int>) {
+        self.bytes = bytes
         offset = range.lowerBound
         end = range.upperBound
     }
@@ -21,7 +21,7 @@ package struct OctetReader {
     package mutating func number(_ length: Int) -> UInt64? {
         guard remaining >= length else { return nil }
         var value: UInt64 = 0
-        for index in offset..<(offset + length) { value = value << 8 | UInt64(octets[index]) }
+        for index in offset..<(offset + length) { value = value << 8 | UInt64(bytes[index]) }
         offset += length
         return value
     }
@@ -34,7 +34,7 @@ package struct OctetReader {
     package mutating func part(_ width: Int) -> ArraySlice<UInt8>? {
         guard let length = number(width).flatMap(Int.init(exactly:)), remaining >= length else { return nil }
         defer { offset += length }
-        return octets[offset..<(offset + length)]
+        return bytes[offset..<(offset + length)]
     }
 
     /// Reads text that follows its length; nil if it is not valid UTF-8.
@@ -43,15 +43,15 @@ package struct OctetReader {
     }
 }
 
-/// Writes what ``OctetReader`` reads.
-package struct OctetWriter {
-    package private(set) var octets: [UInt8]
+/// Writes what ``ByteReader`` reads.
+package struct ByteWriter {
+    package private(set) var bytes: [UInt8]
 
-    /// - Parameter octets: the bytes to begin with.
-    package init(_ octets: [UInt8] = []) { self.octets = octets }
+    /// - Parameter bytes: the bytes to begin with.
+    package init(_ bytes: [UInt8] = []) { self.bytes = bytes }
 
     package mutating func number(_ value: UInt64, _ length: Int) {
-        for index in (0..<length).reversed() { octets.append(UInt8(truncatingIfNeeded: value >> (8 * UInt64(index)))) }
+        for index in (0..<length).reversed() { bytes.append(UInt8(truncatingIfNeeded: value >> (8 * UInt64(index)))) }
     }
 
     package mutating func signed(_ value: Int64) { number(UInt64(bitPattern: value), 8) }
@@ -60,7 +60,7 @@ package struct OctetWriter {
     package mutating func part(_ part: some Collection<UInt8>, _ width: Int) {
         let part = part.prefix((1 << (8 * width)) - 1)
         number(UInt64(part.count), width)
-        octets += part
+        bytes += part
     }
 
     /// - Parameter width: as in ``part(_:_:)``.
