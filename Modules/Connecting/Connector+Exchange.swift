@@ -22,7 +22,12 @@ extension Connector {
         if let proxy, ways.settings.tellsProxiesAtOnce { try tell(proxy, request, in: context, &fields) }
         if context.isToBeSigned { await context.signer?.sign(&fields) }
         let order = order(for: request, saying: fields, by: known, through: proxy, in: context, with: ways)
-        let (response, isByAppsWord) = try await send(order, to: endpoint, in: context, with: ways)
+        let (response, isByAppsWord): (ExchangeResponse, Bool)
+        do throws(LoadError) {
+            (response, isByAppsWord) = try await send(order, to: endpoint, in: context, with: ways)
+        } catch {
+            throw error.naming(known.way.restriction)
+        }
         do throws(LoadError) {
             try confirm(known, OpenConnection(to: endpoint, through: known.way.relay?.cluster, tlsVersion: nil))
         } catch {

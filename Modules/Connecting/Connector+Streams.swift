@@ -33,7 +33,12 @@ extension Connector {
         let order = StreamOrder(
             request: request, decision: way.decision, route: Self.name(of: way, path.proxy?.proxy),
             recorder: questions.recorder)
-        let tunnel = try await open(order, via: path, with: settings, asking: questions)
+        let tunnel: Tunnel
+        do throws(LoadError) {
+            tunnel = try await open(order, via: path, with: settings, asking: questions)
+        } catch {
+            throw error.naming(way.restriction)
+        }
         try confirm(way, tunnel, questions.recorder)
         questions.recorder?.opened()
         var later = ByteStream.Settings(decision: way.decision)
@@ -65,7 +70,7 @@ extension Connector {
         } catch {
             questions.recorder?.ended(.failed(error))
             tunnel.reset()
-            throw error
+            throw error.naming(way.restriction)
         }
         try confirm(way, tunnel, questions.recorder)
     }

@@ -9,6 +9,7 @@ package struct Way: Sendable {
 
     package var decision: RouteDecision? { answer?.decision }
     package var relay: RelayAccess? { answer?.relay }
+    var restriction: TLSRestriction? { answer?.restriction }
 
     /// The names of the versions that are offered, the lowest first.
     package var versionNames: [String] { TLSVersion.allCases.filter(versions.contains).map { "\($0)" } }

@@ -1,3 +1,4 @@
+public import FoundationEssentials
 public import SallyportCore
 
 /// Administration in this process. Each call is one transaction, durable when it returns, and applies from then on to
@@ -128,9 +129,8 @@ extension Gateway {
     }
 
     private static func unconfirmed(_ instances: [AdministrationReply.InstanceEntry]) -> GatewayError {
-        let names = instances.prefix(10).map { "\($0.instance) of \($0.user)" }.joined(separator: ", ")
-        let more = instances.count > 10 ? " and \(instances.count - 10) more" : ""
-        return GatewayError(.needsConfirmation, "This would wipe \(names)\(more).")
+        GatewayError(
+            .needsConfirmation, "This would wipe \(AdministrationReply.InstanceEntry.names(of: instances)).")
     }
 
     /// Does not print the reply, since one kind of reply contains a key.
@@ -150,10 +150,14 @@ extension Gateway {
         public let version: String
         /// `active`, `blocked`, `locked`, `wiped` or `denied`.
         public let status: String
+        /// When the gateway last authenticated a request of the instance; while its event stream is open, at most a
+        /// minute ago. After a restart of the gateway, it may be an earlier contact until the next one: that of the
+        /// last change of the instance's record, or of its last configuration.
+        public let lastContact: Date
 
         init(_ entry: AdministrationReply.InstanceEntry) {
             (id, user, entitlement) = (entry.instance, entry.user, entry.entitlement)
-            (version, status) = (entry.version, entry.status)
+            (version, status, lastContact) = (entry.version, entry.status, entry.lastContact)
         }
     }
 

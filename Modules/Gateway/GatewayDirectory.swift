@@ -12,13 +12,33 @@ package enum GatewayDirectory {
     ) async throws {
         let store = try await open(store: path, protectedBy: protector, options: StoreOptions())
         defer { store.close() }
+        guard try isGateway(store) || store.statistics().records == 0 else {
+            throw GatewayError(
+                .alreadyInitialized,
+                "The directory \(path) holds the store of something else, such as an app: a gateway takes a directory of "
+                    + "its own.")
+        }
         try await GatewayData.initialize(store, name: name)
     }
+
+    /// Whether a store is the data of a gateway.
+    package static func isGateway(_ store: SecureStore) throws -> Bool {
+        let settings = GatewayData.Collections(store).settings
+        return try store.read { try $0.value(for: "gateway", in: settings) } != nil
+    }
+
+    /// Whether a gateway has run on a directory. Needs no key.
+    package static func hasServed(_ path: String) -> Bool { AdministrationSocket.hasDirectory(in: path) }
 
     /// Opens the data of an existing gateway.
     package static func open(_ path: String, protectedBy protector: any KeyProtector) async throws -> GatewayData {
         let store = try await open(store: path, protectedBy: protector, options: .existing)
-        do { return try GatewayData(store) { Date() } } catch {
+        do {
+            guard try isGateway(store) else {
+                throw GatewayError(.notInitialized, "The store at \(path) is not the data of a gateway.")
+            }
+            return try GatewayData(store) { Date() }
+        } catch {
             store.close()
             throw error
         }

@@ -23,7 +23,7 @@ public struct GatewayError: CodedError, Sendable {
         public static let needsConfirmation = Code(value: .needsConfirmation)
         /// There is neither a certificate nor a credential that is accepted.
         public static let unauthorized = Code(value: .unauthorized)
-        /// Authenticated, but not allowed.
+        /// Authenticated, but not allowed; or this process's user may not administer the gateway.
         public static let forbidden = Code(value: .forbidden)
         /// A certificate that a renewed one has replaced.
         public static let retired = Code(value: .retired)
@@ -41,7 +41,7 @@ public struct GatewayError: CodedError, Sendable {
         public static let unsafePermissions = Code(value: .unsafePermissions)
         /// The folder does not contain a gateway.
         public static let notInitialized = Code(value: .notInitialized)
-        /// The folder contains a gateway already.
+        /// The folder contains a gateway already, or the store of something else.
         public static let alreadyInitialized = Code(value: .alreadyInitialized)
         /// Another process uses the data folder, or the same action is in progress.
         public static let inUse = Code(value: .inUse)

@@ -106,8 +106,8 @@ struct GatewayServices: Service {
         do { try await cancelWhenGracefulShutdown(body) } catch is CancellationError {}
     }
 
-    /// Sends a heartbeat every two seconds; checks once a minute the tunnels of instances that did not renew, and once
-    /// an hour the gateway's own certificates and keys.
+    /// Sends a heartbeat every two seconds; once a minute, checks the tunnels of instances that did not renew and notes
+    /// which instances listen to events; once an hour, checks the gateway's own certificates and keys.
     private func tick(_ parts: Parts) async throws {
         var beats = 0
         var lastLook = data.clock()
@@ -119,6 +119,7 @@ struct GatewayServices: Service {
             if abs(data.clock().timeIntervalSince(lastLook)) >= 60 {
                 lastLook = data.clock()
                 parts.relay.policyChanged()
+                data.contacts.note(await parts.events.listening, at: lastLook)
             }
             guard beats % 1800 == 0 else { continue }
             try await data.renewOwnCertificates()

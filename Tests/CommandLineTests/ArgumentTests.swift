@@ -186,7 +186,32 @@ import Testing
         #expect(try request("tls", "floor", "1.3") == .setTLSFloor(version: "TLS1.3"))
         #expect(try request("auth", "forbid", "basic") == .forbidScheme(name: "basic"))
         #expect(try request("auth", "allow", "NTLM") == .allowScheme(name: "NTLM"))
-        #expect(try request("wipe", "x") == .withdraw(instance: "x", .wipe))
+        #expect(try request("wipe", "x") == .withdraw(instance: "x", .wipe, confirmed: false))
+        #expect(try request("wipe", "x", "--yes") == .withdraw(instance: "x", .wipe, confirmed: true))
+    }
+
+    @Test func listsTakeNoArguments() throws {
+        #expect(try request("app", "list") == .listApplications)
+        #expect(try request("server", "list", "--json") == .listServers)
+        #expect(try request("route", "list") == .listRoutes)
+        #expect(try request("cluster", "list") == .listClusters)
+        #expect(throws: (any Error).self) { try request("server", "list", "a.example:1") }
+    }
+
+    @Test func eachCommandThatWipesCanBeConfirmedAndNoOther() throws {
+        for words in [["user", "remove", "a"], ["app", "remove", "com.a", "1.0"], ["wipe", "x"]] {
+            let command = try #require(
+                try SallyportProgram.parseAsRoot(["admin"] + words + ["--data", "d"]) as? any ConsoleCommand)
+            let yes = try #require(
+                try SallyportProgram.parseAsRoot(["admin"] + words + ["--yes", "--data", "d"]) as? any ConsoleCommand)
+            #expect(try command.request().confirmed == yes.request() && command.request() != yes.request())
+        }
+        #expect(
+            try request("unentitle", "a", "com.a", "1.0").confirmed
+                == request("unentitle", "a", "com.a", "1.0", "--yes"))
+        for command in [AdministrationCommand.listUsers, .addUser("a"), .authority(.revoke(confirmed: false))] {
+            #expect(command.confirmed == nil)
+        }
     }
 
     @Test func serversHaveAllTheirFacts() throws {

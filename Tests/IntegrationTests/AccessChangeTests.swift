@@ -50,7 +50,7 @@ import Testing
                 let socket = try await app.sallyport.sockets.connect(
                     to: "127.0.0.1:\(server.port)", isSecure: false)
                 #expect(try await Self.echoes(order, over: socket))
-                try await app.site.admin(order, instance)
+                try await app.site.withdraw(order, instance)
                 let error = await #expect(throws: LoadError.self) { try await socket.read() }
                 #expect(error?.code == .withdrawn && Self.code(of: error) == code, "\(String(describing: error))")
                 #expect(try await eventually { server.openConnections == 0 })
@@ -80,7 +80,7 @@ import Testing
         #expect(app.protocols.register(DeafHandler.self) == .secureSessions)
         let socket = try await app.sockets.connect(to: "127.0.0.1:\(server.port)", isSecure: false)
         #expect(try await Self.echoes("before", over: socket))
-        try await site.admin("wipe", instance)
+        try await site.withdraw("wipe", instance)
         let error = await #expect(throws: LoadError.self) { try await socket.read() }
         #expect(error?.code == .withdrawn && Self.code(of: error) == .wiped, "\(String(describing: error))")
         running.cancel()
@@ -101,7 +101,7 @@ import Testing
         let program = "exec \(Programs.built("sallyport")) connect 127.0.0.1:\(server.port) --store \(store) --json"
         let child = try ChildProcess("/bin/bash", ["-c", "\(program) <> \(fifo)"])
         #expect(try await eventually(within: .seconds(20)) { server.openConnections == 1 })
-        try await site.admin(order, instance)
+        try await site.withdraw(order, instance)
         let outcome = try await child.outcome(within: .seconds(20))
         #expect(outcome.status == 77, "\(outcome.error)")
         #expect(try outcome.failure().code == code, "\(outcome.error)")

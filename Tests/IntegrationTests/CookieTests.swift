@@ -75,7 +75,7 @@ import Testing
         try await sallyport.cookies.set(cookie)
         try await sallyport.cookies(named: "x").set(cookie)
         let instance = try #require(try await site.instances().first).instance
-        try await site.admin(order, instance)
+        try await site.withdraw(order, instance)
         await #expect(throws: (any Error).self) { try await sallyport.authorize() }
         for jar in [sallyport.cookies, try await sallyport.cookies(named: "x")] {
             #expect(jar.state.withLock { $0.table.count } == (isKept ? 1 : 0))

@@ -26,7 +26,7 @@ import Testing
             switch self {
             case .block: try await site.admin("block", instance)
             case .lock: try await site.admin("lock", instance)
-            case .wipe: try await site.admin("wipe", instance)
+            case .wipe: try await site.withdraw("wipe", instance)
             case .otherVersion:
                 try await site.admin("app", "add", Site.app, "2.0.0.0")
                 try await site.admin("entitle", Site.user, Site.app, "2.0.0.0")

@@ -44,9 +44,9 @@ import Testing
         try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: key)
         let (locked, wrong) = try await doctor(store, "--key-file", key)
         #expect(locked.failed == ["store"] && wrong.status == 74)
-        // A gateway's own data is a store too, but not an activated one.
+        // A gateway's own data is a store too, but not one of an app.
         let (foreign, gateway) = try await doctor(site.data)
-        #expect(foreign.failed == ["activation"] && gateway.status == 77, "\(gateway.output)")
+        #expect(foreign.failed == ["store"] && gateway.status == 64, "\(gateway.output)")
         // What others may read is no key.
         try FileManager.default.setAttributes([.posixPermissions: 0o644], ofItemAtPath: "\(store)/key")
         let (open, unsafe) = try await doctor(store)
@@ -224,7 +224,7 @@ import Testing
     func aWithdrawalIsNamedWithItsCode(_ order: String, _ code: String) async throws {
         let site = try await Site.start()
         let store = try await site.activatedStore()
-        try await site.admin(order, try #require(try await site.instances().first).instance)
+        try await site.withdraw(order, try #require(try await site.instances().first).instance)
         let (report, outcome) = try await doctor(store)
         #expect(report.failed == ["status"] && outcome.status == 77, "\(outcome.output)")
         #expect(report.findings.first { $0.check == "status" }?.message.contains(code) == true)

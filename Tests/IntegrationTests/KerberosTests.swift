@@ -158,7 +158,7 @@ struct KerberosTests {
         try await sallyport.authorize()
         #expect(try await load(inside, sallyport) == 200)
         let instance = try #require(try await site.instances().first).instance
-        try await site.admin(order, instance)
+        try await site.withdraw(order, instance)
         await #expect(throws: (any Error).self) { try await sallyport.authorize() }
         await #expect(throws: KerberosError(.withdrawn, "")) { try await sallyport.kerberos.tickets() }
         await #expect(throws: LoadError(.withdrawn, "")) { try await load(inside, sallyport) }

@@ -12,7 +12,7 @@ import Testing
         let url = "\(intranet.url)/report.txt"
         #expect(try await site.fetch(url, store, "--ca", intranet.authorityFile).status == 0)
         let instance = try #require(try await site.instances().first).instance
-        try await site.admin(order, instance)
+        try await site.withdraw(order, instance)
         let seen = intranet.log.count
         let refused = try await site.fetch(url, store, "--ca", intranet.authorityFile, "--json")
         #expect(refused.status == 77)

@@ -166,7 +166,11 @@ struct SocketSecurityTests {
         #expect(try await failure(server) == nil)
         #expect(try await failure(server) { $0.minimumTLSVersion = .tls13 }?.code == .noCommonTLSVersion)
         let relay = try world.relayed(blocking: [.tls12])
-        #expect(try await failure(server)?.code == .noCommonTLSVersion)
+        let blocked = try await failure(server)
+        #expect(blocked?.code == .noCommonTLSVersion && blocked?.step == .serverTLS)
+        #expect(
+            blocked?.message
+                == "The peer accepts none of the offered versions (TLS1.3). The policy blocks TLS1.2.")
         let other = try world.relayed(floor: .tls13)
         let error = try await failure(server) { $0.maximumTLSVersion = .tls12 }
         #expect(error?.code == .noCommonTLSVersion && error?.step == .routing)

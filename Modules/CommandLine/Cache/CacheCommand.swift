@@ -18,7 +18,7 @@ extension CacheCommand {
         @OptionGroup var output: OutputOptions
 
         func run() async throws {
-            let store = try await location.open(.readOnly)
+            let store = try await location.openApp(.readOnly)
             defer { store.close() }
             let statistics = SecureCache(store: store, gate: nil).statistics
             let report = CacheReport(entries: statistics.entries, bytes: statistics.bytes)
@@ -35,7 +35,7 @@ extension CacheCommand {
 
         func run() async throws {
             let url = try RequestURL(url)
-            let store = try await location.open(.readOnly)
+            let store = try await location.openApp(.readOnly)
             defer { store.close() }
             let entries = SecureCache(store: store, gate: nil).entries(of: url)
             output.print(
@@ -64,7 +64,7 @@ extension CacheCommand {
 
         func run() async throws {
             let host = try host.map { try Host($0) }
-            let store = try await location.open(.existing)
+            let store = try await location.openApp(.existing)
             defer { store.close() }
             let cache = SecureCache(store: store, gate: nil)
             let removed: Int

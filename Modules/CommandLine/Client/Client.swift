@@ -24,7 +24,7 @@ struct Client {
         if let version { _ = try Self.checked(version: version) }
         protection.warnIfNew()
         let isNew = !FileManager.default.fileExists(atPath: location.store)
-        let store = try await SecureStore.open(at: location.store, protectedBy: protection.protector())
+        let store = try await location.openApp(StoreOptions())
         defer { store.close() }
         let authorization = try Authorization.open(store: store, logger: Self.silent)
         do {
@@ -76,8 +76,7 @@ struct Client {
     }
 
     private func withStored<Report>(_ body: (StoredAuthorization) throws -> Report) async throws -> Report {
-        let store = try await SecureStore.open(
-            at: location.store, protectedBy: protection.protector(), options: .readOnly)
+        let store = try await location.openApp(.readOnly)
         defer { store.close() }
         return try body(StoredAuthorization.read(from: store))
     }

@@ -43,7 +43,7 @@ struct DoctorCommand: AsyncParsableCommand, CheckedArguments {
         let servers = try servers.map(Self.server)
         let store: SecureStore
         do {
-            store = try await location.open(.readOnly)
+            store = try await location.openApp(.readOnly)
         } catch {
             guard let failure = CommandFailure(error) else { throw error }
             return DoctorReport(cannotOpen: failure)

@@ -34,13 +34,12 @@ extension ConsoleCommand {
 
     func run() async throws {
         let request = try request()
-        let reply = try await Console(location).perform(request)
+        let console = try Console(location)
+        var reply = try await console.perform(request)
+        if case .needsConfirmation(let instances) = reply, let confirmed = request.confirmed {
+            try Confirmation.obtain(toWipe: instances)
+            reply = try await console.perform(confirmed)
+        }
         try ConsoleReply(reply).print(acknowledgement, to: output)
     }
-}
-
-/// Asks for confirmation before an instance is wiped.
-struct ConfirmationOptions: ParsableArguments {
-    @Flag(help: "Confirm that instances are wiped.")
-    var yes = false
 }

@@ -3,8 +3,8 @@ import SallyportGateway
 
 struct AppCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "app", abstract: "Add and remove apps, and configure them.",
-        subcommands: [Add.self, Remove.self, Config.self])
+        commandName: "app", abstract: "Add, remove and list apps, and configure them.",
+        subcommands: [Add.self, Remove.self, List.self, Config.self])
 
     struct Add: ConsoleCommand {
         static let configuration = CommandConfiguration(abstract: "Add a version of an app.")
@@ -44,6 +44,14 @@ struct AppCommand: ParsableCommand {
             .configureApplication(entitlement: entitlement, text: try InputFile.text(file))
         }
         var acknowledgement: String { "configured \(entitlement)" }
+    }
+
+    struct List: ConsoleCommand {
+        static let configuration = CommandConfiguration(abstract: "List the apps.")
+        @OptionGroup var location: DataLocationOptions
+        @OptionGroup var output: OutputOptions
+
+        func request() -> AdministrationCommand { .listApplications }
     }
 }
 

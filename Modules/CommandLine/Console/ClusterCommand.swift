@@ -4,7 +4,8 @@ import SallyportGateway
 
 struct ClusterCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "cluster", abstract: "Manage clusters of relays.", subcommands: [Set.self, Remove.self])
+        commandName: "cluster", abstract: "Manage clusters of relays.",
+        subcommands: [Set.self, Remove.self, List.self])
 
     struct Set: ConsoleCommand, CheckedArguments {
         static let configuration = CommandConfiguration(abstract: "Set the relays of a cluster.")
@@ -35,5 +36,14 @@ struct ClusterCommand: ParsableCommand {
 
         func request() -> AdministrationCommand { .removeCluster(name: name) }
         var acknowledgement: String { "removed cluster \(name)" }
+    }
+
+    struct List: ConsoleCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "List the clusters and their relays; main is the gateway's own.")
+        @OptionGroup var location: DataLocationOptions
+        @OptionGroup var output: OutputOptions
+
+        func request() -> AdministrationCommand { .listClusters }
     }
 }

@@ -1,3 +1,4 @@
+import FoundationEssentials
 import SallyportGateway
 
 /// A gateway's answer, for people or as JSON.
@@ -15,14 +16,18 @@ struct ConsoleReply {
             StandardStreams.error("warning: \(warning)")
         case .realms(let realms): output.print(realms, Self.lines(of: realms))
         case .users(let users): output.print(users.map(User.init), users.joined(separator: "\n"))
+        case .applications(let entries): output.print(entries, DirectoryTables.table(of: entries))
+        case .servers(let entries): output.print(entries, DirectoryTables.table(of: entries))
+        case .routes(let entries): output.print(entries, DirectoryTables.table(of: entries))
+        case .clusters(let entries): output.print(entries, DirectoryTables.table(of: entries))
         case .link(let link): output.print(Link(link: link), link)
         case .accessKeys(let keys): output.print(keys.map(AccessKeyReport.init), AccessKeyReport.table(of: keys))
         case .revoked(let count): output.print(Revoked(revoked: count), "revoked \(count) unused")
         case .configuration(let yaml): output.print(Configuration(configuration: yaml), yaml)
-        case .instances(let instances): output.print(instances, Self.table(of: instances))
+        case .instances(let instances): output.print(instances, InstanceTable.text(of: instances, at: Date()))
         case .authority(let entry): output.print(entry, entry.text)
         case .changes(let changes): output.print(Changes(changes: changes), Self.lines(of: changes))
-        case .needsConfirmation(let instances): throw Self.unconfirmed(instances)
+        case .needsConfirmation(let instances): throw Confirmation.missing(toWipe: instances)
         case .failure(let failure): throw Self.failure(failure)
         }
     }
@@ -41,22 +46,6 @@ struct ConsoleReply {
 
     private static func lines(of changes: [String]) -> String {
         changes.isEmpty ? "no change" : changes.map(OneLine.of).joined(separator: "\n")
-    }
-
-    private static func table(of instances: [AdministrationReply.InstanceEntry]) -> String {
-        guard !instances.isEmpty else { return "no instance is activated" }
-        var table = Table(["INSTANCE", "USER", "ENTITLEMENT", "VERSION", "STATUS"])
-        for entry in instances {
-            table.append([entry.instance, entry.user, entry.entitlement, entry.version, entry.status])
-        }
-        return table.text
-    }
-
-    private static func unconfirmed(_ instances: [AdministrationReply.InstanceEntry]) -> CommandFailure {
-        let names = instances.prefix(10).map { "\($0.instance) of \($0.user)" }.joined(separator: ", ")
-        let more = instances.count > 10 ? " and \(instances.count - 10) more" : ""
-        return CommandFailure(
-            .usage, name: "needsConfirmation", "This would wipe \(names)\(more).", hint: "add --yes to do it")
     }
 
     private static func failure(_ failure: AdministrationReply.Failure) -> CommandFailure {

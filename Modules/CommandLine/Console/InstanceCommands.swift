@@ -2,7 +2,8 @@ import ArgumentParser
 import SallyportGateway
 
 struct InstancesCommand: ConsoleCommand {
-    static let configuration = CommandConfiguration(commandName: "instances", abstract: "List activated instances.")
+    static let configuration = CommandConfiguration(
+        commandName: "instances", abstract: "List activated instances, and when the gateway last heard of each.")
     @OptionGroup var location: DataLocationOptions
     @OptionGroup var output: OutputOptions
 
@@ -58,11 +59,15 @@ struct UnlockCommand: ConsoleCommand {
 
 struct WipeCommand: ConsoleCommand {
     static let configuration = CommandConfiguration(
-        commandName: "wipe", abstract: "Destroy an instance's keys and data; it needs a new activation.")
+        commandName: "wipe", abstract: "Destroy an instance's keys and data; it needs a new activation.",
+        discussion: "Asks at the terminal first, naming the instance, its user and its app; --yes does not ask.")
     @OptionGroup var target: InstanceArguments
+    @OptionGroup var confirmation: ConfirmationOptions
     @OptionGroup var location: DataLocationOptions
     @OptionGroup var output: OutputOptions
 
-    func request() -> AdministrationCommand { .withdraw(instance: target.instance, .wipe) }
+    func request() -> AdministrationCommand {
+        .withdraw(instance: target.instance, .wipe, confirmed: confirmation.yes)
+    }
     var acknowledgement: String { "wiped \(target.instance)" }
 }

@@ -4,8 +4,8 @@ import SallyportGateway
 
 struct RouteCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "route", abstract: "Set the routes of domains, deny addresses.",
-        subcommands: [Set.self, Remove.self])
+        commandName: "route", abstract: "Set and list the routes of domains, deny addresses.",
+        subcommands: [Set.self, Remove.self, List.self])
 
     struct Set: ConsoleCommand {
         static let configuration = CommandConfiguration(
@@ -35,5 +35,15 @@ struct RouteCommand: ParsableCommand {
 
         func request() -> AdministrationCommand { .removeRoute(domain: domain) }
         var acknowledgement: String { "removed the rule of \(domain)" }
+    }
+
+    struct List: ConsoleCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "List the routes, and the networks that are denied.",
+            discussion: "A server that is listed by itself has a route of its own: see 'admin server list'.")
+        @OptionGroup var location: DataLocationOptions
+        @OptionGroup var output: OutputOptions
+
+        func request() -> AdministrationCommand { .listRoutes }
     }
 }

@@ -4,7 +4,8 @@ import SallyportGateway
 
 struct ServerCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "server", abstract: "Add and remove servers.", subcommands: [Add.self, Remove.self])
+        commandName: "server", abstract: "Add, remove and list servers.",
+        subcommands: [Add.self, Remove.self, List.self])
 
     struct Add: ConsoleCommand, CheckedArguments {
         static let configuration = CommandConfiguration(
@@ -45,5 +46,13 @@ struct ServerCommand: ParsableCommand {
 
         func request() -> AdministrationCommand { .removeServer(endpoint: server.endpoint.description) }
         var acknowledgement: String { "removed server \(server.endpoint)" }
+    }
+
+    struct List: ConsoleCommand {
+        static let configuration = CommandConfiguration(abstract: "List the servers.")
+        @OptionGroup var location: DataLocationOptions
+        @OptionGroup var output: OutputOptions
+
+        func request() -> AdministrationCommand { .listServers }
     }
 }

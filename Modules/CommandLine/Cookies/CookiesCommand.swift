@@ -31,9 +31,7 @@ struct CookieJarOptions: ParsableArguments {
             throw CommandFailure(
                 .usage, name: "invalidName", "A jar's name has 1 to \(CookieJar.maximumNameLength) bytes.")
         }
-        let store = try await SecureStore.open(
-            at: location.store, protectedBy: location.protector.protection(of: location.store).protector(),
-            options: options)
+        let store = try await location.openApp(options)
         defer { store.close() }
         let cookies = CookieJar(
             name: jar, in: store, gate: nil, logger: Logger(label: "sallyport.cookies"),

@@ -20,6 +20,16 @@ struct GatewayHost {
         let name: String
     }
 
+    /// Says so if the directory is not that of a gateway, but of an app.
+    private func explainingMistakes<Result>(
+        _ body: (any KeyProtector) async throws -> Result
+    ) async throws -> Result {
+        let protector = try protection.protector()
+        do { return try await body(protector) } catch let error as GatewayError {
+            throw await DirectoryMistake.explained(error, at: location.data, protectedBy: protector)
+        }
+    }
+
     /// Call this before a gateway's keys are read into this process.
     static func keepFromDumps() throws(CommandFailure) {
         guard ProcessMemory.keepFromDumps() else {
@@ -31,7 +41,9 @@ struct GatewayHost {
         try Self.keepFromDumps()
         let name = try name ?? Self.machineName()
         protection.warnIfNew()
-        try await Gateway.create(at: location.data, name: name, protectedBy: protection.protector())
+        try await explainingMistakes { protector in
+            try await Gateway.create(at: location.data, name: name, protectedBy: protector)
+        }
         return Made(data: location.data, name: name)
     }
 
@@ -61,8 +73,9 @@ struct GatewayHost {
         _ configuration: Gateway.Configuration, logger: Logger, whenReady: @escaping @Sendable (Addresses) -> Void
     ) async throws {
         try Self.keepFromDumps()
-        let gateway = try await Gateway(
-            at: location.data, protectedBy: protection.protector(), configuration: configuration, logger: logger)
+        let gateway = try await explainingMistakes { protector in
+            try await Gateway(at: location.data, protectedBy: protector, configuration: configuration, logger: logger)
+        }
         let group = ServiceGroup(services: [gateway], gracefulShutdownSignals: [.sigterm, .sigint], logger: logger)
         // If the gateway cannot start, the task group throws the same error.
         async let ready: Void = whenReady(Addresses(gateway.listeners(), of: configuration))
@@ -82,8 +95,9 @@ struct GatewayHost {
             throw CommandFailure(.usage, name: "invalid", "HOST is the relay's host name.")
         }
         try Self.keepFromDumps()
-        let issued = try await GatewayDirectory.certificate(
-            location.data, host: name, protectedBy: protection.protector())
+        let issued = try await explainingMistakes { protector in
+            try await GatewayDirectory.certificate(location.data, host: name, protectedBy: protector)
+        }
         let files = Files(
             key: DirectoryPath.appending("\(name).key", to: directory),
             certificate: DirectoryPath.appending("\(name).pem", to: directory),

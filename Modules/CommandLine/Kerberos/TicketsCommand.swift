@@ -23,9 +23,7 @@ struct TicketsCommand: AsyncParsableCommand {
     static func withKerberos<Result>(
         _ location: StoreLocationOptions, _ options: StoreOptions, _ body: (Kerberos) async throws -> Result
     ) async throws -> Result {
-        let store = try await SecureStore.open(
-            at: location.store, protectedBy: location.protector.protection(of: location.store).protector(),
-            options: options)
+        let store = try await location.openApp(options)
         defer { store.close() }
         return try await body(Kerberos(in: store, tunnels: NoTunnels()))
     }

@@ -65,6 +65,7 @@ extension CommandFailure {
         case (.serverNotTrusted, _): "a private authority is trusted with --ca FILE"
         case (.unsupportedScheme, _): "http and https are loaded"
         case (.insecureRedirect, _): "--insecure-redirects follows it"
+        case (.noCommonTLSVersion, _): "'sallyport explain URL' lists the versions that are offered"
         default: nil
         }
     }
@@ -193,7 +194,6 @@ extension CommandFailure {
     private static func hint(for code: GatewayError.Code) -> String? {
         switch code {
         case .notInitialized: "'sallyport gateway init --data DIR' makes it"
-        case .unsafePermissions: "chmod 700 the directory"
         default: nil
         }
     }

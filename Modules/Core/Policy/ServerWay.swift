@@ -5,6 +5,8 @@ package struct ServerWay: Sendable {
     package let relay: RelayAccess?
     /// The versions that remain after the settings, the blocked versions and the minimum.
     package let versions: TLSVersions
+    /// What the administrator forbids of the versions; nil for nothing, and if the route is direct.
+    package let restriction: TLSRestriction?
     /// The number of the rules by which the way was decided.
     package let revision: UInt64
     /// See ``ServerAccess/edition``.
@@ -12,7 +14,9 @@ package struct ServerWay: Sendable {
 
     /// The same way through other relays of the cluster.
     package func through(_ relay: RelayAccess) -> ServerWay {
-        ServerWay(decision: decision, relay: relay, versions: versions, revision: revision, edition: edition)
+        ServerWay(
+            decision: decision, relay: relay, versions: versions, restriction: restriction, revision: revision,
+            edition: edition)
     }
 }
 
@@ -29,8 +33,8 @@ extension AccessGate {
         let relay = try access.reachableRelay()
         return ServerWay(
             decision: access.decision, relay: relay,
-            versions: isSecure ? try access.versions(of: allowed()) : .standard, revision: access.revision,
-            edition: access.edition)
+            versions: isSecure ? try access.versions(of: allowed()) : .standard, restriction: access.restriction,
+            revision: access.revision, edition: access.edition)
     }
 
     /// Checks again once there is a connection: a change of rules between the first check and the start found no
@@ -74,13 +78,20 @@ extension ServerAccess {
         }
     }
 
+    fileprivate var restriction: TLSRestriction? {
+        relay == nil ? nil : TLSRestriction(blocking: blockedTLSVersions, floor: tlsFloor)
+    }
+
     fileprivate func versions(of allowed: TLSVersions) throws(LoadError) -> TLSVersions {
         var versions = allowed
-        if relay != nil, !blockedTLSVersions.isEmpty || tlsFloor != nil {
-            versions = versions.restricted(blocking: blockedTLSVersions, floor: tlsFloor)
+        let restriction = restriction
+        if let restriction {
+            versions = versions.restricted(blocking: restriction.blocked, floor: restriction.floor)
         }
         guard !versions.isEmpty else {
-            throw LoadError(.noCommonTLSVersion, at: .routing, "Settings and policy leave no version of TLS to offer.")
+            let reason = restriction.map { " \($0)" } ?? ""
+            throw LoadError(
+                .noCommonTLSVersion, at: .routing, "Settings and policy leave no version of TLS to offer.\(reason)")
         }
         return versions
     }

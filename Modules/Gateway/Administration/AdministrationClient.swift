@@ -1,4 +1,5 @@
 internal import Foundation
+internal import Glibc
 internal import Logging
 internal import NIOCore
 internal import NIOPosix
@@ -10,11 +11,15 @@ package struct AdministrationClient: Sendable {
     private let path: String
     private let protector: any KeyProtector
 
+    private typealias Connection = NIOAsyncChannel<ByteBuffer, ByteBuffer>
+
     package init(data path: String, protectedBy protector: any KeyProtector) {
         self.path = path
         self.protector = protector
     }
 
+    /// - Throws: `forbidden` if the gateway is another user's and this is not root; `unreachable` if it gives no answer;
+    ///   and the errors of opening the directory.
     package func perform(_ command: AdministrationCommand) async throws -> AdministrationReply {
         if let reply = try await ask(command) { return reply }
         let data = try await GatewayDirectory.open(path, protectedBy: protector)
@@ -25,34 +30,62 @@ package struct AdministrationClient: Sendable {
 
     /// nil where no gateway listens.
     private func ask(_ command: AdministrationCommand) async throws -> AdministrationReply? {
-        guard FileManager.default.fileExists(atPath: AdministrationSocket.directory(of: path)) else { return nil }
-        let socket = try AdministrationSocket.path(of: path)
-        let channel: NIOAsyncChannel<ByteBuffer, ByteBuffer>
+        guard try AdministrationAccess.hasSocket(in: path) else { return nil }
+        let line = try Array(JSONEncoder().encode(command)) + [UInt8(ascii: "\n")]
+        guard line.count <= AdministrationSocket.maximumCommand else {
+            throw GatewayError(.invalid, "A command has at most \(AdministrationSocket.maximumCommand) bytes.")
+        }
+        // Whatever can fail comes before: NIO's channel must be used once it is there.
+        guard let connection = try await connect() else { return nil }
+        return try reply(in: await answer(to: line, over: connection))
+    }
+
+    /// Empty where the gateway closed the connection instead.
+    private func answer(to line: [UInt8], over connection: Connection) async throws -> [UInt8] {
         do {
-            channel = try await ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+            return try await connection.executeThenClose { inbound, outbound in
+                try await outbound.write(ByteBuffer(bytes: line))
+                var answer: [UInt8] = []
+                for try await buffer in inbound {
+                    answer += buffer.readableBytesView
+                    if answer.last == UInt8(ascii: "\n") || answer.count > AdministrationSocket.maximumAnswer { break }
+                }
+                return answer
+            }
+        } catch let error where error is IOError || error is ChannelError {
+            return []
+        }
+    }
+
+    private func reply(in answer: [UInt8]) throws(GatewayError) -> AdministrationReply {
+        guard !answer.isEmpty else {
+            try AdministrationAccess.checkOwner(in: path)
+            throw GatewayError(.unreachable, "The gateway of \(path) gave no answer: is it ending?")
+        }
+        guard answer.count <= AdministrationSocket.maximumAnswer else {
+            throw GatewayError(
+                .unreachable, "The gateway's answer is longer than \(AdministrationSocket.maximumAnswer) bytes.")
+        }
+        guard let reply = try? JSONDecoder().decode(AdministrationReply.self, from: Data(answer)) else {
+            throw GatewayError(.unreachable, "The gateway's answer is not understood: is it of another version?")
+        }
+        return reply
+    }
+
+    /// nil where no gateway listens.
+    private func connect() async throws(GatewayError) -> Connection? {
+        let socket = try AdministrationSocket.path(of: path)
+        defer { withExtendedLifetime(socket.directory) {} }
+        do {
+            return try await ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
                 .connectTimeout(.seconds(5))
                 .connect(unixDomainSocketPath: socket.path) { channel in
-                    channel.eventLoop.makeCompletedFuture {
-                        try NIOAsyncChannel<ByteBuffer, ByteBuffer>(wrappingChannelSynchronously: channel)
-                    }
+                    channel.eventLoop.makeCompletedFuture { try Connection(wrappingChannelSynchronously: channel) }
                 }
+        } catch let error as IOError where error.errnoCode == EACCES || error.errnoCode == EPERM {
+            throw AdministrationAccess.refusal(in: path)
         } catch {
             return nil
         }
-        defer { withExtendedLifetime(socket.directory) {} }
-        let line = try Array(JSONEncoder().encode(command)) + [UInt8(ascii: "\n")]
-        let answer = try await channel.executeThenClose { inbound, outbound -> [UInt8] in
-            try await outbound.write(ByteBuffer(bytes: line))
-            var answer: [UInt8] = []
-            for try await buffer in inbound {
-                answer += buffer.readableBytesView
-                if answer.last == UInt8(ascii: "\n") || answer.count > AdministrationSocket.maximumMessage { break }
-            }
-            return answer
-        }
-        guard let reply = try? JSONDecoder().decode(AdministrationReply.self, from: Data(answer)) else {
-            throw GatewayError(.unreachable, "The gateway gave no answer: is this its owner, or root?")
-        }
-        return reply
     }
 }

@@ -7,6 +7,10 @@ package enum AdministrationCommand: Sendable, Hashable, Codable {
     /// `confirmed`: instances that would be wiped are wiped. Without it they are only named.
     case removeUser(String, confirmed: Bool)
     case listUsers
+    case listApplications
+    case listServers
+    case listRoutes
+    case listClusters
     case addApplication(entitlement: String, version: String)
     case removeApplication(entitlement: String, version: String, confirmed: Bool)
     /// Free text that the application gets as its configuration.
@@ -43,7 +47,8 @@ package enum AdministrationCommand: Sendable, Hashable, Codable {
     /// Answered with what `apply` accepts, without secrets.
     case show
     case listInstances
-    case withdraw(instance: String, Withdrawal)
+    /// `confirmed`: an instance that is to be wiped is wiped. Without it, it is only named.
+    case withdraw(instance: String, Withdrawal, confirmed: Bool = true)
     /// Answered with ``AdministrationReply/authority(_:)``, in the state after the action.
     case authority(AuthorityAction)
 

@@ -7,6 +7,10 @@ package enum AdministrationReply: Sendable, Hashable, Codable {
     case warned(String)
     case realms([RealmEntry])
     case users([String])
+    case applications([ApplicationEntry])
+    case servers([AdministrationCommand.ServerEntry])
+    case routes([RouteEntry])
+    case clusters([ClusterEntry])
     /// An activation link with its access key: for the administrator only, never for a log.
     case link(String)
     /// The access keys, the oldest first.
@@ -43,13 +47,18 @@ package enum AdministrationReply: Sendable, Hashable, Codable {
         package var version: String
         /// `active`, `blocked`, `locked`, `wiped` or `denied`.
         package var status: String
+        /// See ``ContactLedger``.
+        package var lastContact: Date
 
-        package init(instance: String, user: String, entitlement: String, version: String, status: String) {
+        package init(
+            instance: String, user: String, entitlement: String, version: String, status: String, lastContact: Date
+        ) {
             self.instance = instance
             self.user = user
             self.entitlement = entitlement
             self.version = version
             self.status = status
+            self.lastContact = lastContact
         }
     }
 

@@ -47,15 +47,15 @@ struct AdministrationServer: Sendable {
 
     private func serve(_ connection: Connection) async {
         do {
-            guard try await isAllowed(connection.channel) else {
-                logger.notice("An administration connection of another user was refused.")
-                return try await connection.channel.close()
-            }
+            // NIO's channel must be used before it is let go, even if it is refused.
             try await connection.executeThenClose { inbound, outbound in
+                guard try await isAllowed(connection.channel) else {
+                    return logger.notice("An administration connection of another user was refused.")
+                }
                 var line: [UInt8] = []
                 for try await buffer in inbound {
                     line += buffer.readableBytesView
-                    guard line.count <= AdministrationSocket.maximumMessage else { return }
+                    guard line.count <= AdministrationSocket.maximumCommand else { return }
                     guard line.last == UInt8(ascii: "\n") else { continue }
                     try await outbound.write(ByteBuffer(bytes: try await answer(line) + [UInt8(ascii: "\n")]))
                     line = []

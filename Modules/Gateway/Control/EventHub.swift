@@ -22,6 +22,8 @@ actor EventHub {
 
     /// The number of streams not yet known to have ended.
     var count: Int { streams.count }
+    /// The instances that these streams are for.
+    var listening: [InstanceIdentifier] { Array(streams.keys) }
 
     /// Begins the stream of an instance; an existing stream ends with `replaced`.
     ///

@@ -16,13 +16,15 @@ final class CurrentState: Sendable {
 
     private let state: Lock<State>
     let clock: @Sendable () -> Date
+    private let contacts: ContactLedger
     /// Renewed certificates that the relay was the first to see. Any that overflow the buffer are seen again at the
     /// next CONNECT.
     let renewals: AsyncStream<PresentedCertificate>
     private let continuation: AsyncStream<PresentedCertificate>.Continuation
 
-    init(_ state: GatewayState, clock: @escaping @Sendable () -> Date) {
+    init(_ state: GatewayState, contacts: ContactLedger, clock: @escaping @Sendable () -> Date) {
         self.state = Lock(State(value: state))
+        self.contacts = contacts
         self.clock = clock
         (renewals, continuation) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(256))
     }
@@ -68,6 +70,7 @@ extension CurrentState: RelayPolicy {
             guard isAccepted(by: state.authorities) else { return Self.refusal }
             let judgement = state.policy.judge(presented, target: target)
             if judgement.isNew { current.continuation.yield(presented) }
+            if judgement.isAuthentic { current.contacts.note(presented.name.instance, at: current.clock()) }
             return judgement.verdict
         }
 

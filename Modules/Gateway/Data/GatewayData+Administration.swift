@@ -19,23 +19,17 @@ extension GatewayData {
     }
 
     private func performed(_ command: AdministrationCommand) async throws -> AdministrationReply {
+        if let reply = try listed(command) { return reply }
         switch command {
         case .addRealm(_, let kdc):
             let reply = try await changed(by: command)
             guard reply == .done, let warning = directory.warning(ofKDC: try Directory.kdc(kdc)) else { return reply }
             return .warned(warning)
-        case .listRealms:
-            return .realms(directory.realms.sorted { $0.key < $1.key }.map { .init(realm: $0.key, kdcs: $0.value) })
-        case .listUsers: return .users(directory.users.keys.sorted())
-        case .show: return .configuration(try directory.declaration.yaml())
-        case .listInstances: return .instances(entries())
         case .issueKey(let user, let entitlement): return .link(try await issueKey(user, entitlement))
-        case .listKeys(let user): return .accessKeys(try accessKeys(of: user))
         case .revokeKeys(let which): return .revoked(try await revokeKeys(which))
         case .authority(let action): return try await perform(action)
-        case .withdraw(let instance, let withdrawal):
-            try await withdraw(instance, withdrawal)
-            return .done
+        case .withdraw(let instance, let withdrawal, let confirmed):
+            return try await withdraw(instance, withdrawal, confirmed: confirmed)
         case .apply(let yaml, let prune, let dryRun, let confirmed):
             let new = try directory.applying(Declaration(yaml: yaml), prune: prune)
             let changes = directory.difference(to: new)
@@ -108,16 +102,5 @@ extension GatewayData {
             guard record.use == nil, lost.contains(record.grant) else { continue }
             try transaction.remove(digest, from: collections.keys)
         }
-    }
-
-    private func entries() -> [AdministrationReply.InstanceEntry] {
-        instances.values.map(entry).sorted { $0.instance < $1.instance }
-    }
-
-    private func entry(_ record: InstanceRecord) -> AdministrationReply.InstanceEntry {
-        AdministrationReply.InstanceEntry(
-            instance: record.name.instance.description, user: record.user,
-            entitlement: record.name.entitlement.description, version: record.version ?? "",
-            status: status(of: record).rawValue)
     }
 }

@@ -33,9 +33,7 @@ extension GatewayData {
         guard reservation != nil || record.version != version?.description else { return epoch }
         try await change(id, isAnnounced: false) { record in
             record.version = version?.description
-            guard let reservation else { return }
-            record.lastSeen = now
-            record.epoch = max(record.epoch, reservation)
+            if let reservation { record.epoch = max(record.epoch, reservation) }
         }
         // Only once it is durable: of two simultaneous fetches, each waits for a write that covers its own epoch.
         if let reservation { epochs[id]?.keep(reservation) }

@@ -22,6 +22,8 @@ extension GatewayData {
         var record = before
         try change(&record)
         guard record != before else { return record }
+        // The last contact goes along with any write, and makes none of its own.
+        record.lastSeen = contacts.last(with: id) ?? record.lastSeen
         instances[id] = record
         do {
             try await store.write { [collections, record] in
@@ -36,15 +38,21 @@ extension GatewayData {
     }
 
     /// Applies an administrator's decision to one instance.
-    func withdraw(_ text: String, _ withdrawal: AdministrationCommand.Withdrawal) async throws {
+    ///
+    /// - Returns: `done`, or `needsConfirmation` for a wipe that was not confirmed.
+    func withdraw(
+        _ text: String, _ withdrawal: AdministrationCommand.Withdrawal, confirmed: Bool
+    ) async throws -> AdministrationReply {
         guard let id = InstanceIdentifier(text) else {
             throw GatewayError(.notFound, "No instance \(text): `admin instances` shows them.")
         }
+        if withdrawal == .wipe, !confirmed, let record = instances[id] {
+            try Self.check(record, admits: withdrawal)
+            return .needsConfirmation([entry(record)])
+        }
         let now = clock()
         try await change(id) { record in
-            guard record.ended == nil || withdrawal == .wipe, record.withdrawal != .wiped else {
-                throw GatewayError(.invalid, "Instance \(id) is wiped: it can only be activated anew.")
-            }
+            try Self.check(record, admits: withdrawal)
             switch withdrawal {
             case .block: record.withdrawals.insert(.blocked)
             case .unblock: record.withdrawals.remove(.blocked)
@@ -52,6 +60,16 @@ extension GatewayData {
             case .unlock: record.withdrawals.remove(.locked)
             case .wipe: record.end(.wiped, at: now)
             }
+        }
+        return .done
+    }
+
+    private static func check(
+        _ record: InstanceRecord, admits withdrawal: AdministrationCommand.Withdrawal
+    ) throws(GatewayError) {
+        guard record.ended == nil || withdrawal == .wipe, record.withdrawal != .wiped else {
+            throw GatewayError(
+                .invalid, "Instance \(record.name.instance) is wiped: it can only be activated anew.")
         }
     }
 }
@@ -69,7 +87,9 @@ extension GatewayData {
         guard let record = instances[presented.name.instance], record.name == presented.name else {
             throw GatewayError(.unauthorized, "The instance is not known here.")
         }
-        switch record.standing(of: presented.serial) {
+        let standing = record.standing(of: presented.serial)
+        if standing.isAccepted { contacts.note(record.name.instance, at: clock()) }
+        switch standing {
         case .current: return record
         case .renewed: return try await change(record.name.instance) { $0.adopt(presented.serial) }
         case .retired: throw GatewayError(.retired, "The certificate was replaced by a renewed one.")

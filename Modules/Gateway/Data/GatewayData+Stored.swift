@@ -30,6 +30,7 @@ extension GatewayData {
         }
         let certificate = record.standing(of: presented.serial)
         guard certificate != .unknown else { throw GatewayError(.unauthorized, "The certificate is not known here.") }
+        if certificate.isAccepted { contacts.note(presented.name.instance, at: clock()) }
         guard stored < record.stored else {
             // A report under a retired certificate is used only if it speaks against the store.
             guard certificate != .retired else { return .current }

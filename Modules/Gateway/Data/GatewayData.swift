@@ -20,6 +20,7 @@ package actor GatewayData {
     /// The epochs of the instances whose configuration was signed since the start.
     var epochs: [InstanceIdentifier: EpochLedger] = [:]
     let maker = ConfigurationMaker()
+    let contacts = ContactLedger()
     /// The policy by which the relay decides, apart from the instances, and the revision for which it was made.
     var snapshot: (revision: UInt64, value: RelaySnapshot)?
     var authorities: Authorities { didSet { revision += 1 } }
@@ -156,7 +157,7 @@ extension GatewayData {
     /// The published state, kept up to date from here on.
     func currentState() -> CurrentState {
         if let current { return current }
-        let made = CurrentState(state, clock: clock)
+        let made = CurrentState(state, contacts: contacts, clock: clock)
         current = made
         return made
     }

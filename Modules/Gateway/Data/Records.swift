@@ -36,6 +36,7 @@ struct InstanceRecord: Codable, Sendable, Hashable {
     /// Replaced serial numbers: the use of one of these shows a copied store.
     var retiredSerials: [String] = []
     var activated: Date
+    /// The instance's last contact when the record was written; ``ContactLedger`` has later ones.
     var lastSeen: Date?
     /// When the instance was wiped or denied. That is final: a later grant is for other instances.
     private(set) var ended: Date?
@@ -60,7 +61,11 @@ struct InstanceRecord: Codable, Sendable, Hashable {
 
 extension InstanceRecord {
     /// The status of a serial number for an instance.
-    enum Standing { case current, renewed, retired, unknown }
+    enum Standing {
+        case current, renewed, retired, unknown
+
+        var isAccepted: Bool { self == .current || self == .renewed }
+    }
 
     func standing(of serial: String) -> Standing {
         if serial == certificate.serial { return .current }

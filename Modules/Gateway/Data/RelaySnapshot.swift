@@ -44,20 +44,26 @@ struct RelaySnapshot: Sendable {
     /// The decision on a presented certificate.
     struct Judgement {
         let verdict: RelayVerdict
+        /// Whether the certificate is the instance's own, whatever the policy says about the target.
+        var isAuthentic = true
         /// Whether it is a renewed certificate that was not used before.
-        let isNew: Bool
+        var isNew = false
+
+        /// The certificate is no instance's, or not its own any more.
+        static var notAccepted: Judgement {
+            Judgement(verdict: RelaySnapshot.denied("The certificate is not accepted."), isAuthentic: false)
+        }
     }
 
     /// Judges a new tunnel.
     func judge(_ presented: PresentedCertificate, target: Endpoint) -> Judgement {
         guard !presented.isExpired(at: clock()), let record = instances[presented.name.instance],
             record.name == presented.name
-        else { return Judgement(verdict: Self.denied("The certificate is not accepted."), isNew: false) }
+        else { return .notAccepted }
         switch record.standing(of: presented.serial) {
-        case .current: return Judgement(verdict: decide(record, target), isNew: false)
+        case .current: return Judgement(verdict: decide(record, target))
         case .renewed: return Judgement(verdict: decide(record, target), isNew: true)
-        case .retired, .unknown:
-            return Judgement(verdict: Self.denied("The certificate is not accepted."), isNew: false)
+        case .retired, .unknown: return .notAccepted
         }
     }
 

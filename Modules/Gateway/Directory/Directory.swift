@@ -211,7 +211,9 @@ extension Directory {
         let endpoint = try Self.endpoint(endpoint).description
         let count = servers.count
         servers.removeAll { $0.endpoint == endpoint }
-        guard servers.count < count else { throw GatewayError(.notFound, "No server \(endpoint) is listed.") }
+        guard servers.count < count else {
+            throw GatewayError(.notFound, "No server \(endpoint): `admin server list` shows them.")
+        }
     }
 
     mutating func setRoute(_ name: String, _ domain: Domain) throws(GatewayError) {
@@ -241,7 +243,7 @@ extension Directory {
                 domains.removeValue(forKey: try Self.domain(name)) != nil
             }
         guard isRemoved else {
-            throw GatewayError(.notFound, "No route for \(name) is set.")
+            throw GatewayError(.notFound, "No route for \(name) is set: `admin route list` shows them.")
         }
     }
 
@@ -262,7 +264,9 @@ extension Directory {
     }
 
     mutating func removeCluster(_ name: String) throws(GatewayError) {
-        guard clusters[name] != nil else { throw GatewayError(.notFound, "No cluster \(name) is set.") }
+        guard clusters[name] != nil else {
+            throw GatewayError(.notFound, "No cluster \(name) is set: `admin cluster list` shows them.")
+        }
         let route = Route.relay(cluster: name)
         let isUsed =
             servers.contains { $0.route == route } || domains.values.contains { $0.route == route }
@@ -315,6 +319,6 @@ extension Directory {
 
     private func unknown(application: String, _ version: String? = nil) -> GatewayError {
         let name = version.map { "\(application) \($0)" } ?? application
-        return GatewayError(.notFound, "No app \(name): `admin app add` adds one, `admin show` shows them.")
+        return GatewayError(.notFound, "No app \(name): `admin app add` adds one, `admin app list` shows them.")
     }
 }

@@ -6,6 +6,11 @@ internal import SallyportBase
 enum Files {
     static func exists(_ path: String) -> Bool { unsafe access(path, F_OK) == 0 }
 
+    /// Whether this process may look for files in a directory. If not, they seem not to be there, and `errno` is set.
+    static func isOpen(directory path: String) -> Bool {
+        unsafe access("\(path)/.", F_OK) == 0 || errno != EACCES
+    }
+
     static func status(of path: String) throws(StoreError) -> stat {
         var info = stat()
         guard unsafe stat(path, &info) == 0 else { throw failure("look at", path) }

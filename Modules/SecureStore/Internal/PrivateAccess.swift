@@ -20,7 +20,10 @@ enum PrivateAccess {
     /// Checks the owner alone: for a file in a checked directory, whose own mode cannot open it to other users.
     static func checkOwner(_ info: stat, _ what: String, user: uid_t = geteuid()) throws(StoreError) {
         guard info.st_uid == user || info.st_uid == 0 else {
-            throw StoreError(.unsafePermissions, "\(what) belongs to another user, with the number \(info.st_uid).")
+            throw StoreError(
+                .unsafePermissions,
+                "\(what) belongs to the user with the number \(info.st_uid), and this process is of number \(user): run "
+                    + "it as the owner.")
         }
     }
 

@@ -17,8 +17,12 @@ enum StoreDirectory {
 
     static func prepare(_ path: String, options: StoreOptions) throws(StoreError) {
         if options.createsIfMissing, !options.isReadOnly { try Files.makeDirectory(path) }
-        guard Files.exists(path) else { throw StoreError(.notFound, "There is no store at \(path).") }
+        guard Files.exists(path) else {
+            throw errno == EACCES
+                ? Files.failure("enter", path) : StoreError(.notFound, "There is no store at \(path).")
+        }
         try checkAccess(path)
+        guard Files.isOpen(directory: path) else { throw Files.failure("enter", path) }
         guard !Files.exists("\(path)/\(intentName)") else {
             guard !options.isReadOnly else { throw StoreError(.wiped, "The store at \(path) is being wiped.") }
             return

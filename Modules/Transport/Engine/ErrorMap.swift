@@ -54,9 +54,7 @@ struct ErrorMap {
         if code == CURLE_PEER_FAILED_VERIFICATION || record?.isUntrusted == true {
             return isRelay ? LoadError(.relayNotTrusted, at: step, handle.errorMessage) : untrusted(record)
         }
-        if record?.refusedVersion == true {
-            return LoadError(.noCommonTLSVersion, at: step, "The peer accepts none of the offered versions.")
-        }
+        if let error = record?.versionRefusal(at: step) { return error }
         if record?.isDone == false, record?.alert == nil, Self.isLoss(code) {
             return LoadError(.connectionLost, at: step, "The connection ended in the handshake.")
         }

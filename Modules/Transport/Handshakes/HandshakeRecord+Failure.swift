@@ -36,9 +36,7 @@ extension HandshakeRecord {
             return untrusted(at: endpoint, over: connection)
                 ?? LoadError(.serverNotTrusted, at: .serverTLS, "The server's certificate does not verify.")
         }
-        if refusedVersion {
-            return LoadError(.noCommonTLSVersion, at: .serverTLS, "The peer accepts none of the offered versions.")
-        }
+        if let error = versionRefusal(at: .serverTLS) { return error }
         if refusedCertificate {
             return LoadError(
                 .clientCertificateRefused, at: .serverTLS,

@@ -30,6 +30,10 @@ final class HandshakeRecord {
     private(set) var wantedAuthorities: [[UInt8]]?
     /// The description of the last alert that the peer sent (RFC 8446 §6).
     private(set) var alert: UInt8?
+    /// The version in the peer's ServerHello, as it is sent; TLS 1.3 puts its own in an extension and has 1.2 here.
+    private(set) var chosenVersion: UInt16?
+    /// Whether this side has ended the handshake because of the peer's version.
+    private(set) var hasRefusedVersion = false
     /// The connection, until libcurl frees it: OpenSSL reports that through ``forget(_:)``.
     private(set) var connection: OpaquePointer?
 
@@ -49,8 +53,11 @@ final class HandshakeRecord {
     /// The peer has ended its side with `close_notify`. An end of TCP without it may be caused by an attacker.
     var isEnded: Bool { alert == 0 }
 
-    /// The alert `protocol_version`.
-    var refusedVersion: Bool { alert == 70 }
+    /// The peer refused all versions that were offered.
+    var refusedVersion: Bool { alert == Self.protocolVersion }
+
+    /// The number of the alert `protocol_version`.
+    private static let protocolVersion: UInt8 = 70
 
     func saw(_ connection: OpaquePointer?, _ place: Int32, _ value: Int32) {
         if unsafe self.connection != connection { unsafe keep(connection) }
@@ -58,8 +65,20 @@ final class HandshakeRecord {
             isDone = true
             if agreed == nil { agreed = .now }
             choseHTTP2 = unsafe Self.protocolName(connection).elementsEqual("h2".utf8)
+            // Messages are of interest in the handshake only, and OpenSSL would report each record of the connection.
+            unsafe SSL_set_msg_callback(connection, nil)
         }
-        if place & SSL_CB_READ_ALERT == SSL_CB_READ_ALERT { alert = UInt8(truncatingIfNeeded: value) }
+        let description = UInt8(truncatingIfNeeded: value)
+        if place & SSL_CB_READ_ALERT == SSL_CB_READ_ALERT { alert = description }
+        if place & SSL_CB_WRITE_ALERT == SSL_CB_WRITE_ALERT, description == Self.protocolVersion {
+            hasRefusedVersion = true
+        }
+    }
+
+    /// A message of the handshake came: its type, three bytes of length, and its content (RFC 8446 §4).
+    func received(_ message: UnsafeRawBufferPointer) {
+        guard message.count >= 6, unsafe message[0] == SSL3_MT_SERVER_HELLO else { return }
+        chosenVersion = unsafe UInt16(message[4]) << 8 | UInt16(message[5])
     }
 
     /// Keeps the connection, and puts a note into it that OpenSSL passes back when it frees the connection.

@@ -36,6 +36,7 @@ struct HandshakeSettings {
         // Other code in the process may have initialised libcurl with SSLKEYLOGFILE set.
         unsafe SSL_CTX_set_keylog_callback(context, nil)
         unsafe SSL_CTX_set_info_callback(context, connectionChanged)
+        unsafe SSL_CTX_set_msg_callback(context, messageCame)
         if isVerified { unsafe applyVerification(context) }
         if asksForIdentity { unsafe SSL_CTX_set_cert_cb(context, certificateRequested, nil) }
         if let signed, let signer = signed.signer { unsafe Self.show(signed.certificates, signer, context) }
@@ -107,6 +108,15 @@ struct HandshakeSettings {
 
 private func connectionChanged(_ connection: OpaquePointer?, _ place: Int32, _ value: Int32) {
     unsafe record(of: connection)?.saw(connection, place, value)
+}
+
+private func messageCame(
+    _ isWritten: Int32, _: Int32, _ kind: Int32, _ content: UnsafeRawPointer?, _ count: Int,
+    _ connection: OpaquePointer?,
+    _: UnsafeMutableRawPointer?
+) {
+    guard isWritten == 0, kind == SSL3_RT_HANDSHAKE else { return }
+    unsafe record(of: connection)?.received(UnsafeRawBufferPointer(start: content, count: count))
 }
 
 private func stepVerified(_ isGood: Int32, _ store: OpaquePointer?) -> Int32 {

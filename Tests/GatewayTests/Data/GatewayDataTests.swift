@@ -34,6 +34,8 @@ final class DataFixture: Sendable {
 
     deinit { try? FileManager.default.removeItem(atPath: path) }
 
+    var now: Date { time.withLock { $0 } }
+
     func advance(_ seconds: TimeInterval) { time.withLock { $0 += seconds } }
 
     func link() async throws -> ActivationLink {

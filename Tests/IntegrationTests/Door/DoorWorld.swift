@@ -47,7 +47,7 @@ struct DoorWorld {
     /// Takes the app's data away.
     func wipe() async throws {
         let instance = try #require(try await site.instances().first).instance
-        try await site.admin("wipe", instance)
+        try await site.withdraw("wipe", instance)
     }
 }
 

@@ -106,6 +106,11 @@ final class Site: Sendable {
         try await ChildProcess(Programs.built("sallyport"), ["admin"] + arguments + ["--data", data]).outcome()
     }
 
+    /// - Parameter order: `block`, `lock` or `wipe`, which is confirmed, or the end of one.
+    func withdraw(_ order: String, _ instance: String) async throws {
+        if order == "wipe" { try await admin(order, instance, "--yes") } else { try await admin(order, instance) }
+    }
+
     func link(user: String = Site.user, app: String = Site.app) async throws -> String {
         let issued = try await admin("key", "issue", user, app)
         return issued.output.trimmingCharacters(in: .whitespacesAndNewlines)
@@ -117,6 +122,8 @@ final class Site: Sendable {
         var entitlement: String
         var version: String
         var status: String
+        /// RFC 3339.
+        var lastContact: String
     }
 
     func instances() async throws -> [Instance] { try await admin("instances", "--json").json([Instance].self) }

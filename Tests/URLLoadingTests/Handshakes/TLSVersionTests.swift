@@ -173,6 +173,26 @@ struct TLSFallbackTests {
         #expect(site.seen.handshakes == 1)
     }
 
+    @Test func whatTheServerWasOfferedIsTold() async throws {
+        site.change { $0.version = .tls11 }
+        let failure = await (try session([])).failure(try site.request())
+        #expect(failure?.message == "The peer accepts none of the offered versions (TLS1.2, TLS1.3).")
+    }
+
+    @Test func aPolicyThatLeavesNoVersionIsNamed() async throws {
+        let loading = URLLoadingSystem(gate: gate, client: StubClient([StubAnswer()]))
+        var configuration = SessionConfiguration()
+        configuration.maximumTLSVersion = .tls12
+        gate.route(
+            by: RoutingTable(default: .relay(cluster: "main")), relay: try RelayAccess.stub(), blocking: [.tls10],
+            floor: .tls13)
+        let failure = await loading.makeSession(configuration).failure(try .get("https://a.example/"))
+        #expect(failure?.code == .noCommonTLSVersion && failure?.step == .routing)
+        #expect(
+            failure?.message == "Settings and policy leave no version of TLS to offer. The policy's lowest version is "
+                + "TLS1.3. The policy blocks TLS1.0.")
+    }
+
     @Test func blocksAndFloorHoldOnRelayedConnections() async throws {
         let client = StubClient([StubAnswer()])
         let loading = URLLoadingSystem(

@@ -43,6 +43,20 @@ import TransportTestSupport
         #expect(failure?.step == .serverTLS)
     }
 
+    /// A server from before TLS 1.3 answers by its own version, whatever is offered.
+    @Test(arguments: [(0, "SSL3.0"), (1, "TLS1.0"), (2, "TLS1.1"), (9, "the version 0x309")] as [(UInt8, String)])
+    func aVersionThatWasNotOfferedIsTold(_ minor: UInt8, _ name: String) async throws {
+        let hello = [2, 0, 0, 38, 3, minor] + [UInt8](repeating: 7, count: 32) + [0, 0xc0, 0x13, 0]
+        let server = try TestServer { connection in
+            _ = connection.read()
+            connection.write([0x16, 3, 1, 0, UInt8(hello.count)] + hello)
+            connection.awaitEnd()
+        }
+        let failure = try await failure(server)
+        #expect(failure?.code == .noCommonTLSVersion && failure?.step == .serverTLS, "\(String(describing: failure))")
+        #expect(failure?.message == "The peer chose \(name); offered was TLS1.2, TLS1.3.")
+    }
+
     @Test(arguments: [42, 43, 44, 45, 46, 48, 49] as [UInt8])
     func anAlertOnCertificatesIsTold(_ alert: UInt8) async throws {
         var tls = tls

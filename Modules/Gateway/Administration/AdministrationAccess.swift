@@ -1,0 +1,62 @@
+internal import Glibc
+
+/// Whether this process may use the administration socket of a data directory. The kernel decides; this finds out what
+/// it has decided, and says why.
+enum AdministrationAccess {
+    /// Whether there is a socket. There may be one without a gateway that listens on it.
+    ///
+    /// - Throws: `forbidden` if the directory is closed to this process's user.
+    static func hasSocket(in data: String) throws(GatewayError) -> Bool {
+        let socket = AdministrationSocket.plainPath(of: data)
+        var info = stat()
+        guard lstat(socket, &info) != 0 else { return true }
+        guard errno == EACCES else { return false }
+        throw refusal(in: data)
+    }
+
+    /// - Throws: `forbidden` if the gateway, which answered nothing, is another user's.
+    static func checkOwner(in data: String) throws(GatewayError) {
+        var info = stat()
+        guard geteuid() != 0, lstat(AdministrationSocket.plainPath(of: data), &info) == 0, info.st_uid != geteuid()
+        else { return }
+        throw refusal(in: data)
+    }
+
+    /// Names the socket, its owner, and this process's user.
+    static func refusal(in data: String) -> GatewayError {
+        let socket = AdministrationSocket.plainPath(of: data)
+        let me = userName(geteuid())
+        guard let owner = owner(of: [socket, AdministrationSocket.directory(of: data), data]) else {
+            return GatewayError(
+                .forbidden,
+                "The directory of \(data) is closed to \(me): run this as the gateway's user or as root.")
+        }
+        let (allowed, advice) =
+            owner == 0
+            ? ("root only", "root") : ("its user \(userName(owner)) and to root only", "one of them")
+        return GatewayError(
+            .forbidden,
+            "The gateway's socket \(socket) is open to \(allowed), and this is \(me): run this as \(advice).")
+    }
+
+    /// The owner of the first path that this process can look at.
+    private static func owner(of paths: [String]) -> uid_t? {
+        for path in paths {
+            var info = stat()
+            if lstat(path, &info) == 0 { return info.st_uid }
+        }
+        return nil
+    }
+
+    /// `name (number)`; the number alone if it has no name.
+    private static func userName(_ user: uid_t) -> String {
+        let name = withUnsafeTemporaryAllocation(of: CChar.self, capacity: 16 << 10) { texts -> String? in
+            var entry = passwd()
+            var found: UnsafeMutablePointer<passwd>?
+            guard let start = texts.baseAddress, getpwuid_r(user, &entry, start, texts.count, &found) == 0, found != nil
+            else { return nil }
+            return String(cString: entry.pw_name)
+        }
+        return name.map { "\($0) (\(user))" } ?? "\(user)"
+    }
+}

@@ -1,0 +1,43 @@
+internal import FoundationEssentials
+internal import SallyportCore
+internal import SallyportWire
+
+// Commands that only list.
+extension GatewayData {
+    /// The answer to a command that lists something; nil for every other command.
+    func listed(_ command: AdministrationCommand) throws -> AdministrationReply? {
+        switch command {
+        case .listUsers: .users(directory.users.keys.sorted())
+        case .listApplications: .applications(directory.applicationEntries)
+        case .listServers: .servers(directory.serverEntries)
+        case .listRoutes: .routes(directory.routeEntries)
+        case .listClusters: .clusters(try clusterEntries())
+        case .listRealms:
+            .realms(directory.realms.sorted { $0.key < $1.key }.map { .init(realm: $0.key, kdcs: $0.value) })
+        case .listInstances: .instances(instances.values.map(entry).sorted { $0.instance < $1.instance })
+        case .listKeys(let user): .accessKeys(try accessKeys(of: user))
+        case .show: .configuration(try directory.declaration.yaml())
+        default: nil
+        }
+    }
+
+    /// With the gateway's own relay, as apps are told of it.
+    private func clusterEntries() throws -> [AdministrationReply.ClusterEntry] {
+        let relay = try Endpoint(host: Host(settings.name), port: settings.relayPort)
+        let own = AdministrationReply.ClusterEntry(
+            name: Route.mainCluster, relays: [.init(endpoint: relay.description)])
+        return (directory.clusterEntries + [own]).sorted { $0.name < $1.name }
+    }
+
+    func entry(_ record: InstanceRecord) -> AdministrationReply.InstanceEntry {
+        AdministrationReply.InstanceEntry(
+            instance: record.name.instance.description, user: record.user,
+            entitlement: record.name.entitlement.description, version: record.version ?? "",
+            status: status(of: record).rawValue, lastContact: lastContact(with: record))
+    }
+
+    /// When an instance was last authenticated: in this run of the gateway, or else by its stored record.
+    private func lastContact(with record: InstanceRecord) -> Date {
+        max(contacts.last(with: record.name.instance) ?? .distantPast, record.lastSeen ?? record.activated)
+    }
+}
