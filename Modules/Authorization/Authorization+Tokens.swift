@@ -9,7 +9,9 @@ extension Authorization {
     package func authToken(for request: AuthTokenAPI.Request) async throws(LoadError) -> ControlAnswer {
         do throws(AccessDenied) { try checkAuthorized() } catch { throw LoadError(error) }
         guard let identity, let gateway = try? identity.endpoint(), let body = try? WireJSON.encode(request) else {
-            throw LoadError(.internalFailure, "The request for a token could not be made: the stored identity of this app cannot be used.")
+            throw LoadError(
+                .internalFailure,
+                "The request for a token could not be made: the stored identity of this app cannot be used.")
         }
         var control = ControlRequest(
             method: .post, gateway: gateway, target: AuthTokenAPI.Path.issue, body: body,
