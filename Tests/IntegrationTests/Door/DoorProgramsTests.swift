@@ -224,10 +224,12 @@ import Testing
         let door = try await world.openDoor()
         func connect(_ text: String) throws -> ChildProcess {
             let command = "\(Programs.built("sallyport")) connect 127.0.0.1:\(server.port) --store \(world.store)"
-            return try ChildProcess("/bin/bash", ["-c", "(echo \(text); sleep 2) | \(command)"])
+            let input = "echo \(text); for _ in {1..200}; do [ -e \(world.store).seen ] && break; sleep 0.1; done"
+            return try ChildProcess("/bin/bash", ["-c", "(\(input)) | \(command)"])
         }
         let (one, two) = (try connect("one"), try connect("two"))
         #expect(try await eventually { server.openConnections == 2 })
+        #expect(FileManager.default.createFile(atPath: "\(world.store).seen", contents: nil))
         for (child, text) in [(one, "one\n"), (two, "two\n")] {
             let outcome = try await child.outcome(within: .seconds(15))
             #expect(outcome.status == 0 && outcome.output == text, "\(outcome.error)")
