@@ -99,7 +99,7 @@ final class Environment: @unchecked Sendable {
         let file = try PageFile(path, isStopped: { false })
         let report = try StoreCheck.metaPages(of: file)
         guard let finding = report.findings.first else { return report.pages * report.pageSize > file.length }
-        throw StoreError(.damaged, "The data file is damaged. \(finding.message)")
+        throw StoreError(.damaged, "The data file \(path) is damaged. \(finding.message)")
     }
 
     /// LMDB keeps the size in the file; it must be one that LMDB can map.

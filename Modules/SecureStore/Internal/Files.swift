@@ -60,7 +60,7 @@ enum Files {
     static func openForReading(_ path: String) throws(StoreError) -> Int32 {
         let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else {
-            throw errno == ENOENT ? StoreError(.notFound, "There is no \(path).") : failure("read", path)
+            throw errno == ENOENT ? StoreError(.notFound, "There is no file \(path).") : failure("read", path)
         }
         return descriptor
     }

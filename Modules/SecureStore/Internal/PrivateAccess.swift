@@ -29,7 +29,11 @@ enum PrivateAccess {
 
     /// Checks a store's directory.
     static func check(directory path: String) throws(StoreError) {
-        try check(Files.status(of: path), "The directory \(path)", mode: "700")
+        let info = try Files.status(of: path)
+        guard info.st_mode & S_IFMT == S_IFDIR else {
+            throw StoreError(.fileSystem, "\(path) is not a directory.")
+        }
+        try check(info, "The directory \(path)", mode: "700")
     }
 }
 

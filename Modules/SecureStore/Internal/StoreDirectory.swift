@@ -16,10 +16,15 @@ enum StoreDirectory {
     private static let dataNames = [Environment.fileName, Environment.newFileName, readersName, restoredName]
 
     static func prepare(_ path: String, options: StoreOptions) throws(StoreError) {
-        if options.createsIfMissing, !options.isReadOnly { try Files.makeDirectory(path) }
+        let creates = options.createsIfMissing && !options.isReadOnly
+        if creates { try Files.makeDirectory(path) }
         guard Files.exists(path) else {
             throw errno == EACCES
                 ? Files.failure("enter", path) : StoreError(.notFound, "There is no store at \(path).")
+        }
+        // Before the access is checked: a directory that is no store need not be made private.
+        guard creates || isUsed(path) || !Files.isOpen(directory: path) else {
+            throw StoreError(.notFound, "There is no store at \(path).")
         }
         try checkAccess(path)
         guard Files.isOpen(directory: path) else { throw Files.failure("enter", path) }
@@ -31,12 +36,14 @@ enum StoreDirectory {
             guard !options.isReadOnly else { throw StoreError(.inUse, "The store at \(path) is being restored.") }
             return
         }
-        guard Files.exists("\(path)/\(KeyRingFile.name)") || (options.createsIfMissing && !options.isReadOnly) else {
-            guard !Files.exists("\(path)/\(wipedName)") else {
-                throw StoreError(.wiped, "The store at \(path) was wiped.")
-            }
-            throw StoreError(.notFound, "There is no store at \(path).")
+        guard creates || Files.exists("\(path)/\(KeyRingFile.name)") else {
+            throw StoreError(.wiped, "The store at \(path) was wiped.")
         }
+    }
+
+    /// Whether the directory holds a store, or what a wiped or restored one leaves.
+    private static func isUsed(_ path: String) -> Bool {
+        [KeyRingFile.name, intentName, restoringName, wipedName].contains { Files.exists("\(path)/\($0)") }
     }
 
     /// Refuses a directory that other users can enter, and one that belongs to another user or contains a file of

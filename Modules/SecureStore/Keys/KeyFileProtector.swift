@@ -31,7 +31,7 @@ public struct KeyFileProtector: KeyProtector {
             path, kind: "key file", upTo: Self.maximumLength
         ) { secret throws(StoreError) in
             guard secret.count >= Self.minimumLength else {
-                throw StoreError(.keyUnavailable, "A key file has at least \(Self.minimumLength) bytes.")
+                throw StoreError(.keyUnavailable, "The key file \(path) has fewer than \(Self.minimumLength) bytes.")
             }
             return unsafe StoreWrapping.key(from: secret, salt: parameters, kind: kind)
         }

@@ -94,16 +94,19 @@ struct KeyRingFile: Sendable {
         in directory: String, protectedBy protector: any KeyProtector, memory: KeyMemory = KeyMemory()
     ) throws(StoreError) -> (ring: KeyRing, file: KeyRingFile) {
         let path = "\(directory)/\(name)"
-        let parsed = try parse(Files.read(path, upTo: maximumLength))
+        let parsed = try parse(Files.read(path, upTo: maximumLength), at: path)
         guard parsed.kind == protector.kind else {
-            throw StoreError(.wrongKey, "The store is protected by a \(parsed.kind), not by a \(protector.kind).")
+            throw StoreError(
+                .wrongKey, "The store at \(directory) is protected by a \(parsed.kind), not by a \(protector.kind).")
         }
         let key = try protector.wrappingKey(parameters: parsed.parameters)
         let wrapping = unsafe key.withUnsafeBytes { unsafe wrappingKey($0, in: memory) }
         let root = unsafe opened(parsed.rootBox, with: wrapping, authenticating: parsed.start, in: memory) {
             unsafe AEADKey($0, in: memory)
         }
-        guard let root else { throw StoreError(.wrongKey, "The \(protector.kind) does not open this store.") }
+        guard let root else {
+            throw StoreError(.wrongKey, "The \(protector.kind) does not open the store at \(directory).")
+        }
         let ring = unsafe opened(parsed.ringBox, with: root, authenticating: magic, in: memory) {
             unsafe makeRing($0, in: memory)
         }
@@ -151,16 +154,21 @@ struct KeyRingFile: Sendable {
         var ringBox: [UInt8]
     }
 
-    static func parse(_ bytes: [UInt8]) throws(StoreError) -> Parsed {
+    /// - Parameter path: of the file, for errors.
+    static func parse(_ bytes: [UInt8], at path: String = name) throws(StoreError) -> Parsed {
         var rest = bytes[...]
         func take(_ count: Int) throws(StoreError) -> ArraySlice<UInt8> {
-            guard rest.count >= count else { throw StoreError(.damaged, "The file \(name) is cut short.") }
+            guard rest.count >= count else {
+                throw StoreError(.damaged, "The file of a store's keys \(path) is cut short.")
+            }
             defer { rest = rest.dropFirst(count) }
             return rest.prefix(count)
         }
-        guard try take(6) == magic[0..<6] else { throw StoreError(.damaged, "The file \(name) is of another kind.") }
+        guard try take(6) == magic[0..<6] else {
+            throw StoreError(.damaged, "\(path) is not the file of a store's keys.")
+        }
         guard try take(2) == magic[6...] else {
-            throw StoreError(.unsupportedFormat, "The store was written by another version.")
+            throw StoreError(.unsupportedFormat, "The keys of a store \(path) were written by another version.")
         }
         let kindLength = Int(try take(1).first ?? 0)
         let kind = String(decoding: try take(kindLength), as: UTF8.self)

@@ -26,7 +26,7 @@ public struct SystemdCredentialProtector: KeyProtector {
         }
         return try unsafe Files.withSecret(path, upTo: 1 << 20) { secret throws(StoreError) in
             guard secret.count >= 16 else {
-                throw StoreError(.keyUnavailable, "The credential has fewer than 16 bytes.")
+                throw StoreError(.keyUnavailable, "The credential \(name) has fewer than 16 bytes.")
             }
             return unsafe StoreWrapping.key(from: secret, salt: parameters, kind: kind)
         }

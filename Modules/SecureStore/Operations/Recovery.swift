@@ -12,7 +12,7 @@ final class Recovery: Sendable {
         let data = "\(path)/\(Environment.fileName)"
         let report = try StoreCheck.run(environment, path: data, ring: nil)
         if let finding = report.findings.first(where: { $0.kind != .lostPages }) {
-            throw StoreError(.damaged, "The store's data file is damaged. \(finding.message)")
+            throw StoreError(.damaged, "The data file \(data) is damaged. \(finding.message)")
         }
         check = Task(priority: .background) { @concurrent () async -> Result<VerificationReport, StoreError> in
             do throws(StoreError) {

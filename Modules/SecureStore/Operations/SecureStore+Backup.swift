@@ -12,13 +12,17 @@ extension SecureStore {
     ///   ``StoreError/Code/cancelled`` if the task is cancelled or the store closed meanwhile.
     @concurrent
     public func backup(to target: String) async throws(StoreError) -> VerificationReport {
-        guard !Files.exists(target) else { throw StoreError(.fileSystem, "There is a \(target) already.") }
+        guard !Files.exists(target) else {
+            throw StoreError(.fileSystem, "\(target) is there already; a backup makes a new directory.")
+        }
         let partial = "\(target).partial"
         try Files.removeDirectory(partial)
         try Files.makeDirectory(partial)
         do throws(StoreError) {
             let report = try copy(to: partial)
-            guard !Files.exists(target) else { throw StoreError(.fileSystem, "There is a \(target) already.") }
+            guard !Files.exists(target) else {
+                throw StoreError(.fileSystem, "\(target) is there already; a backup makes a new directory.")
+            }
             try Files.rename(partial, to: target)
             return report
         } catch {

@@ -22,7 +22,7 @@ final class PageFile: PageSource, Sendable {
         self.isStopped = isStopped
         descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else {
-            throw errno == ENOENT ? StoreError(.notFound, "There is no \(path).") : Files.failure("read", path)
+            throw errno == ENOENT ? StoreError(.notFound, "There is no file \(path).") : Files.failure("read", path)
         }
         var info = stat()
         guard unsafe fstat(descriptor, &info) == 0 else {
