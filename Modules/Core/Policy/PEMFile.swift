@@ -13,27 +13,36 @@ package enum PEMFile {
         do {
             data = try Data(contentsOf: URL(filePath: path))
         } catch {
-            throw LoadError(.fileSystem, "The PEM file cannot be read.", underlying: error)
+            let isThere = FileManager.default.fileExists(atPath: path)
+            throw LoadError(
+                .fileSystem, isThere ? "\(path) cannot be read." : "There is no file \(path).", underlying: error)
         }
         guard data.count <= limit, let text = String(data: data, encoding: .utf8) else {
-            throw LoadError(.fileSystem, "The PEM file is not text of at most \(limit) bytes.")
+            throw LoadError(.fileSystem, "\(path) is not text of at most \(limit) bytes, as a PEM file is.")
         }
-        return try blocks(label, in: text)
+        return try blocks(label, in: text, of: path)
     }
 
-    package static func blocks(_ label: String, in text: String) throws(LoadError) -> [[UInt8]] {
+    /// - Parameter name: of the text, for errors.
+    package static func blocks(
+        _ label: String, in text: String, of name: String = "The PEM text"
+    ) throws(LoadError) -> [[UInt8]] {
         // The text before the first object, even if it is empty, is not an object.
-        let blocks = text.split(separator: "-----BEGIN \(label)-----", omittingEmptySubsequences: false)
-        let objects = try blocks.dropFirst().map(object)
-        guard !objects.isEmpty else { throw LoadError(.fileSystem, "The PEM file holds no \(label).") }
-        return objects
+        let blocks = text.split(separator: "-----BEGIN \(label)-----", omittingEmptySubsequences: false).dropFirst()
+        guard !blocks.isEmpty else {
+            throw LoadError(.fileSystem, "\(name) holds no line -----BEGIN \(label)-----, as PEM has it.")
+        }
+        return try blocks.map { block throws(LoadError) in
+            guard let object = object(block) else {
+                throw LoadError(.fileSystem, "What \(name) holds as \(label) is not base64.")
+            }
+            return object
+        }
     }
 
-    private static func object(_ block: Substring) throws(LoadError) -> [UInt8] {
+    private static func object(_ block: Substring) -> [UInt8]? {
         let lines = block.split(whereSeparator: \.isNewline).prefix { !$0.hasPrefix("-----END") }
-        guard let data = Data(base64Encoded: lines.joined()), !data.isEmpty else {
-            throw LoadError(.fileSystem, "An object of the PEM file is not base64.")
-        }
+        guard let data = Data(base64Encoded: lines.joined()), !data.isEmpty else { return nil }
         return Array(data)
     }
 }

@@ -195,7 +195,7 @@ private enum FileBody {
     static func length(_ path: String) throws(LoadError) -> Int64 {
         var status = stat()
         guard unsafe stat(path, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
-            throw LoadError(.fileSystem, at: .request, "The body is not a regular file that can be read.")
+            throw LoadError(.fileSystem, at: .request, "The body is to be read from \(path), which is no regular file.")
         }
         return Int64(status.st_size)
     }
@@ -203,7 +203,9 @@ private enum FileBody {
     static func send(_ path: String, to writer: RequestBodyWriter) async throws(LoadError) {
         let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else {
-            throw LoadError(.fileSystem, at: .request, "The body's file cannot be opened.")
+            throw LoadError(
+                .fileSystem, at: .request,
+                "The body cannot be read from \(path): \(unsafe String(cString: strerror(errno))).")
         }
         defer { close(descriptor) }
         while true {

@@ -15,7 +15,10 @@ package enum IdentityReader {
             unsafe sallyport_read_key(bytes.baseAddress, Int32(clamping: bytes.count), password?.reveal())
         }
         guard let found = unsafe found else {
-            throw failure("The private key cannot be read; is it the right password?")
+            throw failure(
+                password == nil
+                    ? "There is no private key that can be read without a password."
+                    : "The private key cannot be read with this password.")
         }
         defer { unsafe EVP_PKEY_free(found) }
         guard let first = certificates.first, let leaf = unsafe ShownChain.read(first) else {

@@ -21,7 +21,7 @@ struct DownloadFile: ~Copyable {
         let (directory, name) = try parts(of: path)
         let partPath = "\(directory)/.\(name.prefix(200)).\(String(UInt64.random(in: .min ... .max), radix: 16)).part"
         let descriptor = unsafe open(partPath, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
-        guard descriptor >= 0 else { throw failure("No file can be made beside the target", errno) }
+        guard descriptor >= 0 else { throw failure("No file can be made beside \(path)", errno) }
         return DownloadFile(descriptor: descriptor, partPath: partPath, path: path)
     }
 
@@ -30,16 +30,16 @@ struct DownloadFile: ~Copyable {
         unsafe unlink(partPath)
     }
 
-    func write(_ bytes: [UInt8]) throws(LoadError) { try Self.write(bytes, to: descriptor) }
+    func write(_ bytes: [UInt8]) throws(LoadError) { try Self.write(bytes, to: descriptor, for: path) }
 
-    static func write(_ bytes: [UInt8], to descriptor: Int32) throws(LoadError) {
+    static func write(_ bytes: [UInt8], to descriptor: Int32, for path: String) throws(LoadError) {
         var offset = 0
         while offset < bytes.count {
             let count = unsafe bytes.withUnsafeBytes { buffer in
                 unsafe Glibc.write(descriptor, buffer.baseAddress.map { unsafe $0 + offset }, buffer.count - offset)
             }
             if count < 0, errno == EINTR { continue }
-            guard count >= 0 else { throw failure("The file cannot be written", errno) }
+            guard count >= 0 else { throw failure("What is downloaded to \(path) cannot be written", errno) }
             offset += count
         }
     }
@@ -50,7 +50,7 @@ struct DownloadFile: ~Copyable {
     consuming func commit() async throws(LoadError) {
         let (descriptor, partPath, path) = (descriptor, partPath, path)
         let code = await FileThread.run { Self.publish(descriptor, partPath, as: path) }
-        guard code == 0 else { throw Self.failure("The file cannot be completed", code) }
+        guard code == 0 else { throw Self.failure("\(path) cannot be completed", code) }
     }
 
     /// 0, or the number of the error.
@@ -69,7 +69,9 @@ struct DownloadFile: ~Copyable {
     /// - Throws: `fileSystem` if it is no file.
     static func parts(of path: String) throws(LoadError) -> (directory: String, name: Substring) {
         let parts = split(path)
-        guard !parts.name.isEmpty, !isDirectory(path) else { throw failure("The target is not a file", EISDIR) }
+        guard !parts.name.isEmpty, !isDirectory(path) else {
+            throw failure("\(path) is not a file that can be written", EISDIR)
+        }
         return parts
     }
 

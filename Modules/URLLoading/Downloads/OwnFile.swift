@@ -12,7 +12,7 @@ enum OwnFile {
         let made = unsafe open(path, flags | O_CREAT | O_EXCL, 0o600)
         if made >= 0 { return made }
         let found = unsafe errno == EEXIST ? open(path, flags) : -1
-        guard found >= 0 else { throw DownloadFile.failure("No file can be made beside the target", errno) }
+        guard found >= 0 else { throw DownloadFile.failure("\(path) cannot be made", errno) }
         try checkOrClose(found, path)
         return found
     }
@@ -24,13 +24,13 @@ enum OwnFile {
         let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
         guard descriptor >= 0 else {
             guard errno != ENOENT else { return nil }
-            throw DownloadFile.failure("The record beside the target cannot be read", errno)
+            throw DownloadFile.failure("\(path) cannot be read", errno)
         }
         try checkOrClose(descriptor, path)
         defer { Glibc.close(descriptor) }
         var bytes = [UInt8](repeating: 0, count: limit + 1)
         let count = unsafe bytes.withUnsafeMutableBytes { unsafe Glibc.read(descriptor, $0.baseAddress, $0.count) }
-        guard count >= 0 else { throw DownloadFile.failure("The record beside the target cannot be read", errno) }
+        guard count >= 0 else { throw DownloadFile.failure("\(path) cannot be read", errno) }
         guard count <= limit else { throw LoadError(.fileSystem, "\(path) is longer than \(limit) bytes.") }
         return Array(bytes[..<count])
     }
@@ -42,7 +42,7 @@ enum OwnFile {
         let descriptor = unsafe open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
         guard descriptor >= 0 else { return errno }
         defer { Glibc.close(descriptor) }
-        guard (try? DownloadFile.write(bytes, to: descriptor)) != nil else { return EIO }
+        guard (try? DownloadFile.write(bytes, to: descriptor, for: path)) != nil else { return EIO }
         guard fsync(descriptor) == 0, unsafe rename(temporary, path) == 0 else { return errno }
         return 0
     }
@@ -51,7 +51,7 @@ enum OwnFile {
         do throws(LoadError) {
             var info = stat()
             guard unsafe fstat(descriptor, &info) == 0 else {
-                throw DownloadFile.failure("The file beside the target cannot be looked at", errno)
+                throw DownloadFile.failure("\(path) cannot be looked at", errno)
             }
             try check(info, path)
         } catch {

@@ -27,7 +27,7 @@ struct PartialFile: ~Copyable {
         let descriptor = try OwnFile.openOrMake("\(base).partial")
         guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
             Glibc.close(descriptor)
-            throw LoadError(.fileSystem, "Another download writes this file.")
+            throw LoadError(.fileSystem, "Another download writes \(path).")
         }
         var file = PartialFile(
             descriptor: descriptor, partPath: "\(base).partial", recordPath: "\(base).resume", path: path)
@@ -56,7 +56,7 @@ struct PartialFile: ~Copyable {
     /// Starts again, with an answer that can be resumed or not.
     mutating func restart(as record: Resumption?, length: Int64 = 0) throws(LoadError) {
         guard ftruncate(descriptor, Int(length)) == 0, lseek(descriptor, Int(length), SEEK_SET) == length else {
-            throw DownloadFile.failure("The file cannot be written", errno)
+            throw DownloadFile.failure("What is downloaded to \(path) cannot be written", errno)
         }
         if length == 0 { unsafe unlink(recordPath) }
         self.record = record
@@ -67,7 +67,7 @@ struct PartialFile: ~Copyable {
     mutating func update(_ record: Resumption) { self.record = record }
 
     mutating func write(_ bytes: [UInt8]) throws(LoadError) {
-        try DownloadFile.write(bytes, to: descriptor)
+        try DownloadFile.write(bytes, to: descriptor, for: path)
         length += Int64(bytes.count)
     }
 
@@ -83,12 +83,12 @@ struct PartialFile: ~Copyable {
         record.length = length
         self.record = record
         guard let content = try? JSONEncoder().encode(record) else { return }
-        let (descriptor, recordPath) = (descriptor, recordPath)
+        let (descriptor, recordPath, path) = (descriptor, recordPath, path)
         let code = await FileThread.run { () -> Int32 in
             guard fsync(descriptor) == 0 else { return errno }
             return OwnFile.replace(recordPath, with: Array(content))
         }
-        guard code == 0 else { throw DownloadFile.failure("What came cannot be kept", code) }
+        guard code == 0 else { throw DownloadFile.failure("What came of \(path) cannot be kept", code) }
     }
 
     /// Syncs the file and gives it its name. Returns when both are durable.
@@ -99,7 +99,7 @@ struct PartialFile: ~Copyable {
             unsafe unlink(recordPath)
             return DownloadFile.publish(descriptor, partPath, as: path)
         }
-        guard code == 0 else { throw DownloadFile.failure("The file cannot be completed", code) }
+        guard code == 0 else { throw DownloadFile.failure("\(path) cannot be completed", code) }
     }
 
     /// Removes the files of an earlier download.

@@ -15,9 +15,14 @@ extension ClientIdentity {
     public static func pem(
         certificates: String, key: String? = nil, password: Redacted<String>? = nil
     ) throws(LoadError) -> ClientIdentity {
-        try IdentityReader.identity(
-            certificates: PEMFile.blocks("CERTIFICATE", at: certificates, limit: 4 << 20),
-            key: bytes(of: key ?? certificates), password: password)
+        let chain = try PEMFile.blocks("CERTIFICATE", at: certificates, limit: 4 << 20)
+        let keyFile = key ?? certificates
+        let content = try bytes(of: keyFile)
+        do {
+            return try IdentityReader.identity(certificates: chain, key: content, password: password)
+        } catch {
+            throw LoadError(error.code, "\(keyFile): \(error.message)", underlying: error.underlying)
+        }
     }
 
     /// Reads an identity from a PKCS#12 file (RFC 7292), of at most 4 MiB.
@@ -34,9 +39,11 @@ extension ClientIdentity {
         do {
             data = try Data(contentsOf: URL(filePath: path))
         } catch {
-            throw LoadError(.fileSystem, "The file of the identity cannot be read.", underlying: error)
+            throw LoadError(.fileSystem, "The identity cannot be read from \(path).", underlying: error)
         }
-        guard data.count <= 4 << 20 else { throw LoadError(.fileSystem, "The file of the identity is too long.") }
+        guard data.count <= 4 << 20 else {
+            throw LoadError(.fileSystem, "\(path), the file of an identity, is longer than 4 MiB.")
+        }
         return Array(data)
     }
 }
