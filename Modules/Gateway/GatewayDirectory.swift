@@ -57,7 +57,7 @@ package enum GatewayDirectory {
     private static func mapped(_ error: StoreError, _ path: String) -> any Error {
         switch error.code {
         case .notFound:
-            GatewayError(.notInitialized, "There is no gateway at \(path): `sallyport gateway init` makes one.")
+            GatewayError(.notInitialized, "There is no gateway at \(path).")
         case .unsafePermissions: GatewayError(.unsafePermissions, error.message, underlying: error)
         case .inUse: GatewayError(.inUse, error.message, underlying: error)
         default: error

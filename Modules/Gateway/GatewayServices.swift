@@ -210,7 +210,7 @@ extension GatewayServices {
     private func dnsResolver() throws(GatewayError) -> DNSResolver {
         guard let server = configuration.resolver else { throw GatewayError(.internalFailure, "no resolver") }
         guard case .address(let address) = server.host else {
-            throw GatewayError(.invalid, "The resolver of names is named by its address.")
+            throw GatewayError(.invalid, "The resolver is given by its address, such as 10.0.0.2:53, not by a name.")
         }
         return DNSResolver(server: address, port: server.port)
     }

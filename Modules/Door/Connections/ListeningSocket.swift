@@ -39,7 +39,7 @@ struct ListeningSocket: Sendable {
         guard address.scope == .loopback else {
             throw DoorError(
                 .invalidPlace,
-                "A door listens on loopback only, not on \(place): other machines have no business there.")
+                "A door listens on loopback only, not on \(place): other machines must not reach it.")
         }
         let descriptor = try open(family(of: address), place)
         var yes: Int32 = 1

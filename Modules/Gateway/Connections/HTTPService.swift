@@ -29,7 +29,9 @@ struct HTTPService: Sendable {
     func run() async throws {
         defer { continuation.finish() }
         do { try await application.run() } catch let error where error is IOError || error is SocketAddressError {
-            throw GatewayError(.cannotBind, "The gateway cannot listen on \(address).", underlying: error)
+            throw GatewayError(
+                .cannotBind, "The gateway cannot listen on \(address): \(BindFailure.reason(error)).", underlying: error
+            )
         }
     }
 

@@ -67,10 +67,11 @@ package actor GatewayData {
     package static func initialize(_ store: SecureStore, name: String) async throws {
         let collections = Collections(store)
         guard let host = (try? Host(name))?.bareText else {
-            throw GatewayError(.invalid, "A gateway's name is the host name that apps reach it by.")
+            throw GatewayError(
+                .invalid, "A gateway's name is the host name by which apps reach it, which '\(name)' is not.")
         }
         guard try store.read({ try $0.value(for: "gateway", in: collections.settings) }) == nil else {
-            throw GatewayError(.alreadyInitialized, "The directory holds a gateway already.")
+            throw GatewayError(.alreadyInitialized, "There is a gateway in the directory already.")
         }
         let now = Date()
         let record = AuthorityRecord(present: try CertificateAuthority.create(name: host, now: now))

@@ -95,7 +95,7 @@ extension Declaration {
         } catch let error as GatewayError {
             throw error
         } catch {
-            throw GatewayError(.invalid, "Not a declaration: \(Self.reason(error))", underlying: error)
+            throw GatewayError(.invalid, "The declaration is not valid: \(Self.reason(error))", underlying: error)
         }
     }
 
@@ -103,10 +103,16 @@ extension Declaration {
         switch error {
         case DecodingError.keyNotFound(let key, let context):
             "\(path(context)) has no \(key.stringValue)."
-        case DecodingError.typeMismatch(_, let context), DecodingError.valueNotFound(_, let context),
-            DecodingError.dataCorrupted(let context):
-            "\(path(context)): \(context.debugDescription)"
-        default: "\(error)"
+        case DecodingError.typeMismatch(_, let context):
+            "\(path(context)) has another kind of value than it takes."
+        case DecodingError.valueNotFound(_, let context): "\(path(context)) has no value."
+        case DecodingError.dataCorrupted(let context): "\(path(context)): \(context.debugDescription)"
+        // Without the line itself, which may hold an app's configuration.
+        case YamlError.scanner(_, let problem, let mark, _), YamlError.parser(_, let problem, let mark, _),
+            YamlError.composer(_, let problem, let mark, _):
+            "line \(mark.line), column \(mark.column): \(problem)."
+        case YamlError.duplicatedKeysInMapping(_, let context): "line \(context.mark.line): a key occurs twice."
+        default: "it is not YAML."
         }
     }
 
@@ -132,7 +138,9 @@ extension Declaration {
 
     private static func checkKeys(of node: Node, under name: String = "") throws(GatewayError) {
         // An alias needs an anchor, which comes first.
-        guard node.anchor == nil else { throw GatewayError(.invalid, "Anchors and aliases are not taken.") }
+        guard node.anchor == nil else {
+            throw GatewayError(.invalid, "The declaration has an anchor or an alias of YAML, which are not taken.")
+        }
         if let sequence = node.sequence {
             for element in sequence { try checkKeys(of: element, under: name) }
         }
@@ -140,7 +148,8 @@ extension Declaration {
         for (key, value) in mapping {
             let text = key.string ?? "?"
             guard keys[name]?.contains(text) == true else {
-                throw GatewayError(.invalid, "Unknown key \(text)\(name.isEmpty ? "" : " under \(name)").")
+                throw GatewayError(
+                    .invalid, "The declaration has an unknown key \(text)\(name.isEmpty ? "" : " under \(name)").")
             }
             try checkKeys(of: value, under: text)
         }

@@ -295,7 +295,10 @@ extension Directory {
             throw GatewayError(.invalid, "A rule is for a domain, a network such as 10.0.0.0/8, or `default`.")
         }
         // Another spelling would be a domain that is displayed like the keyword.
-        guard name != "default" else { throw GatewayError(.invalid, "`default` is written so.") }
+        guard name != "default" else {
+            throw GatewayError(
+                .invalid, "Write `default`, in lower case and without dots, for the route of all other names.")
+        }
         return name
     }
 

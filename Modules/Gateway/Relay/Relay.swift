@@ -73,9 +73,9 @@ extension Relay {
             let address = SocketAddress(configuration.host, port: configuration.port)
             channel = try await bootstrap(besides: ports).bind(to: address).get()
         } catch {
+            let address = "\(configuration.host) port \(configuration.port)"
             throw GatewayError(
-                .cannotBind, "The relay cannot listen on \(configuration.host) port \(configuration.port).",
-                underlying: error)
+                .cannotBind, "The relay cannot listen on \(address): \(BindFailure.reason(error)).", underlying: error)
         }
         let port = UInt16(channel.localAddress?.port ?? 0)
         // The relay may have been shut down meanwhile.
