@@ -73,7 +73,7 @@ struct SallyportProgram: AsyncParsableCommand {
 
     private static func usageFailure(_ error: any Error, arguments: [String]) -> CommandFailure {
         let command = CommandPath(arguments: arguments, root: Self.self)
-        let message = command.suggestion ?? message(for: error)
+        let message = SecretArguments.hidden(arguments, in: command.suggestion ?? message(for: error))
         let habit = message.contains("Unknown option") ? CurlHabits.hint(for: arguments) : nil
         let hint = habit ?? "see '\(command.name) --help'"
         return CommandFailure(.usage, name: "usage", message, hint: hint)

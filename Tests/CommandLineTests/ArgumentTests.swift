@@ -34,6 +34,7 @@ import Testing
         #expect(throws: (any Error).self) { try parsed("--password-file", file) }
         #expect(throws: (any Error).self) { try parsed("--auth", "kerberos") }
         #expect(throws: (any Error).self) { try parsed("--user", "") }
+        #expect(throws: (any Error).self) { try parsed("--user", "ann:secret") }
         #expect(throws: CommandFailure.self) {
             try parsed("--user", "ann", "--password-file", file + "x").credentials.credential()
         }
@@ -173,10 +174,12 @@ import Testing
         #expect(try request("key", "issue", "ann", "com.a") == .issueKey(user: "ann", entitlement: "com.a"))
         #expect(try request("key", "list") == .listKeys(user: nil))
         #expect(try request("key", "list", "--user", "ann") == .listKeys(user: "ann"))
-        #expect(try request("key", "revoke", "k1") == .revokeKeys(.one("k1")))
+        let key = "7cd954c2-aa56-4d7a-bcb7-eeb9619b06e5"
+        #expect(try request("key", "revoke", key) == .revokeKeys(.one(key)))
         #expect(try request("key", "revoke", "--user", "ann") == .revokeKeys(.all(ofUser: "ann")))
         #expect(throws: (any Error).self) { try request("key", "revoke") }
-        #expect(throws: (any Error).self) { try request("key", "revoke", "k1", "--user", "ann") }
+        #expect(throws: (any Error).self) { try request("key", "revoke", key, "--user", "ann") }
+        #expect(throws: (any Error).self) { try request("key", "revoke", "k1") }
         #expect(
             try request("route", "set", "default", "direct")
                 == .setRoute(domain: "default", route: "direct", ports: nil))

@@ -22,7 +22,7 @@ extension CacheCommand {
             defer { store.close() }
             let statistics = SecureCache(store: store, gate: nil).statistics
             let report = CacheReport(entries: statistics.entries, bytes: statistics.bytes)
-            output.print(report, "\(report.entries) answers, \(report.bytes) bytes")
+            output.print(report, "\(Count.of(report.entries, "answer")), \(Count.of(report.bytes, "byte"))")
         }
     }
 
@@ -34,7 +34,7 @@ extension CacheCommand {
         @OptionGroup var output: OutputOptions
 
         func run() async throws {
-            let url = try RequestURL(url)
+            let url = try RequestURL.argument(url)
             let store = try await location.openApp(.readOnly)
             defer { store.close() }
             let entries = SecureCache(store: store, gate: nil).entries(of: url)
@@ -63,7 +63,7 @@ extension CacheCommand {
         @OptionGroup var output: OutputOptions
 
         func run() async throws {
-            let host = try host.map { try Host($0) }
+            let host = try parsedHost()
             let store = try await location.openApp(.existing)
             defer { store.close() }
             let cache = SecureCache(store: store, gate: nil)
@@ -74,7 +74,16 @@ extension CacheCommand {
                 removed = cache.statistics.entries
                 try await cache.removeAll()
             }
-            output.print(ClearedReport(removed: removed), "\(removed) answers removed")
+            output.print(ClearedReport(removed: removed), "\(Count.of(removed, "answer")) removed")
+        }
+
+        private func parsedHost() throws(CommandFailure) -> Host? {
+            do throws(AddressError) {
+                guard let host else { return nil }
+                return try Host(host)
+            } catch {
+                throw CommandFailure(.usage, name: "invalidAddress", "--host is not a host: \(error.message)")
+            }
         }
     }
 }

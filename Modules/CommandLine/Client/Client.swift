@@ -20,9 +20,8 @@ struct Client {
 
     func activate(link: String, version: String?, waits: Bool) async throws -> ActivationReport {
         // Checked first: an invalid link must not create a store.
-        _ = try ActivationLink(link)
+        try Self.check(link: link)
         if let version { _ = try Self.checked(version: version) }
-        protection.warnIfNew()
         let isNew = !FileManager.default.fileExists(atPath: location.store)
         let store = try await location.openApp(StoreOptions())
         defer { store.close() }
@@ -30,6 +29,7 @@ struct Client {
         do {
             let activation = try await authorization.activate(link: link, version: version, waits: waits)
             await authorization.close()
+            protection.warnIfDefault()
             return ActivationReport(activation)
         } catch {
             await authorization.close()
@@ -55,6 +55,16 @@ struct Client {
         try? FileManager.default.removeItem(atPath: location.store)
     }
 
+    private static func check(link: String) throws(CommandFailure) {
+        do throws(WireError) {
+            _ = try ActivationLink(link)
+        } catch {
+            throw CommandFailure(
+                .usage, name: "\(error.code)", "The activation link is not valid: \(error.message)",
+                hint: "copy the whole link, as the administrator sent it")
+        }
+    }
+
     private static func checked(version: String) throws(CommandFailure) -> String {
         guard EntitlementVersion(version) != nil else {
             throw CommandFailure(.usage, name: "invalid", "--version is 1 to 4 numbers of up to 3 digits, as 1.0.0.0.")
@@ -70,6 +80,7 @@ struct Client {
     /// Read from the store only.
     func explain(_ url: String) async throws -> ExplanationReport {
         try await withStored { stored in
+            guard stored.instance != nil else { throw notActivated("notAuthorized") }
             let explanation = try stored.explain(url)
             return ExplanationReport(explanation, under: stored)
         }
@@ -118,10 +129,14 @@ struct Client {
     private func checkActivated() async throws {
         let instance = try await withStored(\.instance)
         guard instance != nil else {
-            throw CommandFailure(
-                .notAuthorized, name: "notActivated", "The store at \(location.store) is not activated.",
-                hint: "activate the app with 'sallyport activate'")
+            throw notActivated("notActivated")
         }
+    }
+
+    private func notActivated(_ name: String) -> CommandFailure {
+        CommandFailure(
+            .notAuthorized, name: name, "The store at \(location.store) is not activated.",
+            hint: "activate the app with 'sallyport activate'")
     }
 
     /// The command itself reports failures; logs are for services.

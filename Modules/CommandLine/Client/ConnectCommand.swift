@@ -38,7 +38,7 @@ struct ConnectCommand: SharedAppCommand, CheckedArguments {
         do {
             return try Endpoint(address)
         } catch {
-            throw ValidationError("The server is not HOST:PORT: \(error.message)")
+            throw ValidationError("The server is not valid: \(error.message)")
         }
     }
 
@@ -51,9 +51,13 @@ struct ConnectCommand: SharedAppCommand, CheckedArguments {
             try await Client(command.location).withInstance(settings) { sallyport in
                 // A connection may outlive the lease and the certificate, and a withdrawal must end it.
                 async let _ = command.follow(sallyport)
-                let connection = try await sallyport.sockets.connect(
-                    to: endpoint, isSecure: command.tls, configuration)
-                try await StreamFilter(connection).run()
+                do {
+                    let connection = try await sallyport.sockets.connect(
+                        to: endpoint, isSecure: command.tls, configuration)
+                    try await StreamFilter(connection).run()
+                } catch let error as LoadError {
+                    throw CommandFailure(error).about("\(endpoint)")
+                }
             }
         }
     }

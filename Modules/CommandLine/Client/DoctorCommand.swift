@@ -26,7 +26,7 @@ struct DoctorCommand: AsyncParsableCommand, CheckedArguments {
 
     func check() throws {
         guard (1...60).contains(maxTime) else { throw ValidationError("--max-time is 1 to 60.") }
-        for server in servers { _ = try Self.server(server) }
+        _ = try parsedServers()
     }
 
     func run() async throws {
@@ -40,7 +40,7 @@ struct DoctorCommand: AsyncParsableCommand, CheckedArguments {
 
     private func report() async throws -> DoctorReport {
         let trust = try ca.map { try ServerTrust.systemAnd(pemFile: $0) } ?? .system
-        let servers = try servers.map(Self.server)
+        let servers = try parsedServers()
         let store: SecureStore
         do {
             store = try await location.openApp(.readOnly)
@@ -59,17 +59,23 @@ struct DoctorCommand: AsyncParsableCommand, CheckedArguments {
         return DoctorReport([.ok(.store, "The store at \(location.store) opens.")] + (await doctor.examine(servers)))
     }
 
+    private func parsedServers() throws -> [Doctor.Server] {
+        try servers.enumerated().map { try Self.server($1, "Server \($0 + 1)") }
+    }
+
     /// A URL's server, or `HOST:PORT`, which is plain TCP.
-    static func server(_ text: String) throws -> Doctor.Server {
-        if text.contains("://") {
-            let url = try FetchCommand.parsed(text)
-            guard let endpoint = url.endpoint else { throw ValidationError("'\(text)' is no http or https URL.") }
-            return Doctor.Server(endpoint, isSecure: url.isSecure)
-        }
+    ///
+    /// - Parameter name: of the argument, for an error, which does not repeat the text: a URL may hold a secret.
+    static func server(_ text: String, _ name: String) throws -> Doctor.Server {
         do throws(AddressError) {
-            return Doctor.Server(try Endpoint(text), isSecure: false)
+            guard text.contains("://") else { return Doctor.Server(try Endpoint(text), isSecure: false) }
+            let url = try RequestURL(text)
+            guard let endpoint = url.endpoint else {
+                throw AddressError(.invalidURL, "The scheme is neither http nor https.")
+            }
+            return Doctor.Server(endpoint, isSecure: url.isSecure)
         } catch {
-            throw ValidationError("'\(text)' is neither a URL nor HOST:PORT: \(error.message)")
+            throw ValidationError("\(name) is not valid: \(error.message)")
         }
     }
 }

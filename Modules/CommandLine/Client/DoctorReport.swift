@@ -35,7 +35,8 @@ struct DoctorReport: Encodable, Sendable {
         sound = first == nil
     }
 
-    private static let advice = "see that --store names the app's store, and that its key is the one it was made with"
+    private static let advice =
+        "see that --store names the app's store, and that its key is the one with which it was made"
 
     init(cannotOpen failure: CommandFailure) {
         self.failure = failure

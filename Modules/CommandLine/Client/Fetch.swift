@@ -27,7 +27,14 @@ struct Fetch {
         for var request in try command.requests() {
             if credential != nil { request.options.credential = credential }
             request.options.isRecorded = true
-            let report = try await load(request)
+            let report: FetchReport
+            do {
+                report = try await load(request)
+            } catch let error as LoadError {
+                // The command may have several URLs. Others than these have no server to name.
+                let failure = CommandFailure(error)
+                throw request.url.endpoint == nil ? failure : failure.about(request.url.redacted)
+            }
             reports.append(report)
             guard !command.fail || report.status < 400 else {
                 throw CommandFailure(

@@ -45,7 +45,8 @@ struct FetchCommand: SharedAppCommand, CheckedArguments {
         name: .customLong("header-scope"),
         help: ArgumentHelp(
             "To which servers redirects carry the fields of -H: origin (the default), site, or HOST[:PORT],….",
-            valueName: "scope"))
+            valueName: "scope"),
+        transform: expecting("origin, site, or a list of hosts, such as a.example,b.example:8443,"))
     var headerScope: FieldScopeArgument?
     @Flag(name: .customLong("no-cookies"), help: "Neither send nor store cookies.")
     var noCookies = false
@@ -66,8 +67,10 @@ struct FetchCommand: SharedAppCommand, CheckedArguments {
             guard data == nil, method ?? "GET" == "GET" else { throw ValidationError("-C is for a GET without -d.") }
         }
         if let maxTime, maxTime < 1 { throw ValidationError("--max-time is at least 1.") }
-        if let method, HTTPRequest.Method(rawValue: method) == nil { throw ValidationError("-X takes a method.") }
-        for url in urls { _ = try Self.parsed(url) }
+        if let method, HTTPRequest.Method(rawValue: method) == nil {
+            throw ValidationError("-X takes the name of a method, such as PUT.")
+        }
+        _ = try parsedURLs()
         for header in headers where !header.hasPrefix("@") { _ = try Self.field(header) }
     }
 
@@ -75,7 +78,7 @@ struct FetchCommand: SharedAppCommand, CheckedArguments {
         let command = self
         let credential = try credentials.credential()
         try await withInterruption {
-            var configuration = try command.connection.session(for: command.urls.map(Self.parsed))
+            var configuration = try command.connection.session(for: command.parsedURLs())
             configuration.handlesCookies = !command.noCookies
             configuration.usesCache = command.cache
             configuration.allowsInsecureRedirects = command.insecureRedirects
@@ -97,20 +100,26 @@ struct FetchCommand: SharedAppCommand, CheckedArguments {
         return try RecordTeller(isVerbose: verbose, file: record)
     }
 
-    static func parsed(_ url: String) throws -> RequestURL {
-        do {
-            return try RequestURL(url)
-        } catch {
-            // Without the text, which may contain a password.
-            throw ValidationError("A URL of the command is not valid: \(error.message)")
+    private func parsedURLs() throws -> [RequestURL] {
+        try urls.enumerated().map { index, url in
+            do throws(AddressError) {
+                return try RequestURL(url)
+            } catch {
+                // Without the text, which may contain a password.
+                let name = urls.count == 1 ? "The URL" : "URL \(index + 1) of the command"
+                throw ValidationError("\(name) is not valid: \(error.message)")
+            }
         }
     }
 
     /// Reads `Name: value`; an error does not contain the text, which may contain a token.
-    static func field(_ text: String) throws -> HTTPField {
+    ///
+    /// - Parameter line: of a file, for the error; nil for an argument.
+    static func field(_ text: String, line: (number: Int, file: String)? = nil) throws -> HTTPField {
         let parts = text.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
         guard parts.count == 2, let name = HTTPField.Name(String(parts[0])) else {
-            throw ValidationError("-H takes 'Name: value'.")
+            guard let line else { throw ValidationError("-H takes 'Name: value'.") }
+            throw ValidationError("Line \(line.number) of \(line.file) is not a field, 'Name: value'.")
         }
         // White space around a value is no part of it (RFC 9110 §5.5).
         let isSpace = { (character: Character) in character == " " || character == "\t" }
@@ -126,8 +135,8 @@ struct FetchCommand: SharedAppCommand, CheckedArguments {
         let body = try body()
         let fields = try fields()
         let method = method.flatMap(HTTPRequest.Method.init(rawValue:)) ?? (body == nil ? .get : .post)
-        return try urls.map { url in
-            var request = LoadRequest(method, try Self.parsed(url), body: body)
+        return try parsedURLs().map { url in
+            var request = LoadRequest(method, url, body: body)
             request.headerFields = fields
             if let maxTime { request.options.resourceTimeout = .seconds(maxTime) }
             if noRedirect { request.options.followsRedirects = false }
@@ -138,13 +147,21 @@ struct FetchCommand: SharedAppCommand, CheckedArguments {
     private func fields() throws -> HTTPFields {
         var fields = HTTPFields()
         for header in headers {
-            let lines =
-                header.hasPrefix("@")
-                ? try InputFile.text(String(header.dropFirst()), limit: 64 << 10).split(whereSeparator: \.isNewline)
-                    .map(String.init) : [header]
-            for line in lines { fields.append(try Self.field(line)) }
+            if header.hasPrefix("@") {
+                for field in try Self.fields(of: String(header.dropFirst())) { fields.append(field) }
+            } else {
+                fields.append(try Self.field(header))
+            }
         }
         return fields
+    }
+
+    private static func fields(of file: String) throws -> [HTTPField] {
+        let lines = try InputFile.text(file, limit: 64 << 10)
+            .split(omittingEmptySubsequences: false, whereSeparator: \.isNewline)
+        return try lines.enumerated().filter { !$1.isEmpty }.map { index, line in
+            try field(String(line), line: (index + 1, InputFile.name(of: file)))
+        }
     }
 
     private func body() throws -> RequestBody? {

@@ -1,4 +1,5 @@
 import ArgumentParser
+import SallyportCore
 
 /// Shows the state of the authorization.
 struct StatusCommand: AsyncParsableCommand {
@@ -22,6 +23,7 @@ struct ExplainCommand: AsyncParsableCommand {
     @OptionGroup var output: OutputOptions
 
     func run() async throws {
+        _ = try RequestURL.argument(url)
         let explanation = try await Client(location).explain(url)
         output.print(explanation, explanation.text)
     }

@@ -10,7 +10,10 @@ struct ClusterCommand: ParsableCommand {
     struct Set: ConsoleCommand, CheckedArguments {
         static let configuration = CommandConfiguration(abstract: "Set the relays of a cluster.")
         @Argument(help: "The cluster's name.") var name: String
-        @Argument(help: "HOST:PORT[,PRIORITY] of each relay; 1 is tried first.") var relays: [RelayArgument]
+        @Argument(
+            help: "HOST:PORT[,PRIORITY] of each relay; 1 is tried first.",
+            transform: expecting("HOST:PORT or HOST:PORT,PRIORITY, from 1 to 1000,"))
+        var relays: [RelayArgument]
         @OptionGroup var location: DataLocationOptions
         @OptionGroup var output: OutputOptions
 
@@ -25,7 +28,7 @@ struct ClusterCommand: ParsableCommand {
                 name: name,
                 relays: relays.map { .init(endpoint: $0.endpoint.description, priority: $0.priority) })
         }
-        var acknowledgement: String { "cluster \(name) has \(relays.count) relays" }
+        var acknowledgement: String { "cluster \(name) has \(Count.of(relays.count, "relay"))" }
     }
 
     struct Remove: ConsoleCommand {

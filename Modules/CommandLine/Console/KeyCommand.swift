@@ -1,4 +1,5 @@
 import ArgumentParser
+import FoundationEssentials
 import SallyportGateway
 
 struct KeyCommand: ParsableCommand {
@@ -40,6 +41,10 @@ struct KeyCommand: ParsableCommand {
 
         func check() throws {
             guard (id == nil) != (user == nil) else { throw ValidationError("Give a key or --user.") }
+            // Not repeated: it may be the key itself, or its link.
+            guard id.map({ UUID(uuidString: $0) != nil }) ?? true else {
+                throw ValidationError("A key is named by its id, as 'admin key list' shows it.")
+            }
         }
 
         func request() throws -> AdministrationCommand {

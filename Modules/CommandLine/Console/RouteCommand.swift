@@ -16,7 +16,9 @@ struct RouteCommand: ParsableCommand {
                 """)
         @Argument(help: "The domain, a network, or 'default' for all other names.") var domain: String
         @Argument(help: "relay, relay:CLUSTER, direct or deny.") var route: RouteArgument
-        @Option(help: ArgumentHelp("Ports that the relay opens. Default: 80,443.", valueName: "list"))
+        @Option(
+            help: ArgumentHelp("Ports that the relay opens. Default: 80,443.", valueName: "list"),
+            transform: expecting("A list of ports, such as 80,443,"))
         var ports: PortList?
         @OptionGroup var location: DataLocationOptions
         @OptionGroup var output: OutputOptions

@@ -14,7 +14,7 @@ struct ServerCommand: ParsableCommand {
                 With --app it is a server of that app, which can look it up; without, an additional server, \
                 routed for all.
                 """)
-        @Argument(help: "HOST:PORT") var server: EndpointArgument
+        @Argument(help: "HOST:PORT", transform: expecting("HOST:PORT")) var server: EndpointArgument
         @Option(help: ArgumentHelp("The app that owns the server.", valueName: "entitlement")) var app: String?
         @Option(help: "Among the app's servers: 1 is tried first.") var priority: Int?
         @Option(help: "relay, relay:CLUSTER, direct or deny.") var route = RouteArgument.relay
@@ -40,7 +40,7 @@ struct ServerCommand: ParsableCommand {
 
     struct Remove: ConsoleCommand {
         static let configuration = CommandConfiguration(abstract: "Remove a server.")
-        @Argument(help: "HOST:PORT") var server: EndpointArgument
+        @Argument(help: "HOST:PORT", transform: expecting("HOST:PORT")) var server: EndpointArgument
         @OptionGroup var location: DataLocationOptions
         @OptionGroup var output: OutputOptions
 

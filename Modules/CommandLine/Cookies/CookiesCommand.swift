@@ -1,4 +1,5 @@
 import ArgumentParser
+import Glibc
 import Logging
 import SallyportCookies
 import SallyportCore
@@ -70,7 +71,7 @@ extension CookiesCommand {
         @OptionGroup var output: OutputOptions
 
         func run() async throws {
-            let url = try url.map { try RequestURL($0) }
+            let url = try url.map { try RequestURL.argument($0, "--url") }
             let found = try await cookies.withJar(.readOnly) { jar in
                 if let url {
                     try await jar.list(for: url, of: cookies.owner)
@@ -106,7 +107,7 @@ extension CookiesCommand {
                     try await jar.removeAll(named: name, ofDomain: domain, of: cookies.owner)
                 }
             }
-            output.print(RemovalReport(removed: count), "\(count) cookies removed")
+            output.print(RemovalReport(removed: count), "\(Count.of(count, "cookie")) removed")
         }
     }
 
@@ -122,10 +123,15 @@ extension CookiesCommand {
             let bytes = try InputFile.bytes(file, limit: CookieJar.maximumFileLength)
             let format = (format ?? CookieFormatArgument(guessing: bytes)).format
             let count = try await cookies.withJar(.existing) { jar in
-                try await jar.importCookies(bytes, as: format, of: cookies.owner)
+                do throws(CookieError) {
+                    try await jar.importCookies(bytes, as: format, of: cookies.owner)
+                } catch {
+                    guard error.code != .store else { throw error }
+                    throw CommandFailure(error).about(InputFile.name(of: file))
+                }
                 return try await jar.list(of: cookies.owner).count { $0.expires != nil }
             }
-            output.print(ImportReport(persistent: count), "\(count) persistent cookies in the jar")
+            output.print(ImportReport(persistent: count), "\(Count.of(count, "persistent cookie")) in the jar")
         }
     }
 
@@ -146,13 +152,13 @@ extension CookiesCommand {
             }
             guard let output else {
                 guard StandardStreams.output(text: bytes) else {
-                    throw CommandFailure(.inputOutput, name: "file", "The output cannot be written.")
+                    throw OutputFile.unwritten(errno)
                 }
                 return
             }
             try NewFile.write(bytes, to: output, mode: 0o600)
             let report = ExportReport(file: output, cookies: count)
-            StandardStreams.output(json ? JSONOutput.text(report) : "\(count) cookies in \(output)")
+            StandardStreams.output(json ? JSONOutput.text(report) : "\(Count.of(count, "cookie")) in \(output)")
         }
     }
 }

@@ -35,7 +35,7 @@ enum GatewayFindings {
             return [
                 name,
                 .failed(
-                    .port, .unreachable, "The gateway does not answer at \(gateway): \(failure.shortDescription).",
+                    .port, .unreachable, "The gateway does not answer at \(gateway): \(failure)",
                     failure.adviceWhereNobodyAnswers(at: gateway.port)),
             ]
         }
@@ -49,7 +49,7 @@ enum GatewayFindings {
         }
         return .failed(
             .authority, .protocolError,
-            "What answers at \(gateway) is not the gateway that the app was activated with: \(failure.code).",
+            "What answers at \(gateway) is not the gateway that the app was activated with: \(failure)",
             "see that no other gateway or TLS proxy answers there; apps are activated anew "
                 + "after a new 'gateway init', and after a 'gateway authority rotate' that they missed")
     }
@@ -60,7 +60,7 @@ enum GatewayFindings {
     static func clock(signed: Int64, now: Int64) -> Finding {
         let skew = now - signed
         let apart = "\(StoreFindings.span(abs(skew))) \(skew > 0 ? "ahead of" : "behind") the gateway's"
-        let advice = "set the clock, and let it be kept (systemd-timesyncd, chrony)"
+        let advice = "set the clock, and keep it right with systemd-timesyncd or chrony"
         if abs(skew) >= badSkew {
             return .failed(.clock, .protocolError, "This machine's clock is \(apart).", advice)
         }
@@ -77,7 +77,7 @@ enum GatewayFindings {
         case 401 where isExpired, 403 where isExpired:
             .failed(
                 .identity, .notAuthorized,
-                "The gateway refuses the instance's certificate, which has ended (\(status)).",
+                "The gateway refuses the instance's certificate, which has expired (\(status)).",
                 "see the check of the certificate")
         case 401, 403:
             .failed(
@@ -94,7 +94,7 @@ enum GatewayFindings {
         failure.code == .clientCertificateRefused
             ? identity(status: 403, isExpired: isExpired)
             : .failed(
-                .identity, .unreachable, "The gateway does not answer the instance: \(failure.shortDescription).",
+                .identity, .unreachable, "The gateway does not answer the instance: \(failure)",
                 "try again; the gateway's log may say more")
     }
 

@@ -21,23 +21,24 @@ enum StoreFindings {
         let (start, end) = (contact.validity.lowerBound, contact.validity.upperBound)
         if now < start {
             return .failed(
-                .certificate, .notAuthorized, "The instance's certificate is valid in \(span(start - now)) only.",
+                .certificate, .notAuthorized,
+                "The instance's certificate is not valid yet, for another \(span(start - now)).",
                 "set this machine's clock: it seems to be behind")
         }
         if now > end + StoredContact.renewalGrace {
             return .failed(
                 .certificate, .notAuthorized,
-                "The instance's certificate ended \(span(now - end)) ago, too long to be renewed.",
+                "The instance's certificate expired \(span(now - end)) ago, too long to be renewed.",
                 "ask the administrator for an activation link, and activate a new store")
         }
         if now > end {
             return .failed(
-                .certificate, .notAuthorized, "The instance's certificate ended \(span(now - end)) ago.",
+                .certificate, .notAuthorized, "The instance's certificate expired \(span(now - end)) ago.",
                 "start the app: it renews the certificate when it authorizes; or set the clock, if it is ahead")
         }
         if now > contact.renewalTime {
             return .warning(
-                .certificate, "The instance's certificate ends in \(span(end - now)) and is due for renewal.",
+                .certificate, "The instance's certificate expires in \(span(end - now)) and is due for renewal.",
                 "let the app run with its background work (run()), which renews it")
         }
         return .ok(.certificate, "The instance's certificate is valid for \(span(end - now)).")

@@ -19,11 +19,11 @@ enum WayFindings {
         case .failed(let failure)
         where [.relayNotTrusted, .serverNotTrusted, .tlsFailed, .noCommonTLSVersion].contains(failure.code):
             return .failed(
-                .relay, .protocolError, "The \(name) is not the one that the policy names: \(failure.code).",
+                .relay, .protocolError, "The \(name) is not the one that the policy names: \(failure)",
                 "see that its certificate is of the gateway's authority and for \(relay.host)")
         case .failed(let failure):
             return .failed(
-                .relay, .unreachable, "The \(name) cannot be reached: \(failure.shortDescription).",
+                .relay, .unreachable, "The \(name) cannot be reached: \(failure)",
                 failure.adviceWhereNobodyAnswers(at: relay.port))
         }
     }
@@ -42,7 +42,8 @@ enum WayFindings {
                 "start the app, so that it fetches the policy that holds now")
         case .failure(let error):
             return .warning(
-                .names, "The gateway does not look \(name) up: \(error.code) (\(error.documentedNumber ?? 0)).",
+                .names,
+                "The gateway does not look \(name) up: \(error.code) (\(error.documentedNumber ?? 0)). \(error.message)",
                 "see the gateway's resolver ('gateway run --dns'); Kerberos and look-ups by the app need it")
         }
     }
@@ -56,7 +57,7 @@ enum WayFindings {
         case .refused where found.attempts.isEmpty:
             let why = found.decision.map { "\($0)" } ?? "\(endpoint)"
             return .failed(
-                .server, .notAuthorized, "The policy does not lead there: \(why).",
+                .server, .notAuthorized, "The policy denies access: \(why).",
                 "ask the administrator to list it, with 'sallyport admin server add \(endpoint)'")
         default: return unreached(endpoint, found, route)
         }
@@ -64,7 +65,7 @@ enum WayFindings {
 
     private static func unreached(_ endpoint: Endpoint, _ found: ServerReachability, _ route: String) -> Finding {
         let failure = found.attempts.compactMap(\.failure).first
-        let what = failure.map { "\($0.shortDescription): \($0.message)" } ?? "\(found.code)"
+        let what = failure.map(String.init(describing:)) ?? "\(found.code)"
         let isOfServer = failure?.code == .serverNotTrusted || failure?.step == .serverTLS
         if found.code == .notTrusted, isOfServer {
             let advice =
@@ -82,11 +83,12 @@ enum WayFindings {
         case .refused:
             return .failed(
                 .server, .unreachable, "The relay does not lead to \(endpoint): \(what)",
-                "see that the server runs, and that the gateway knows its name and is let through to it")
+                "see that the server runs, that the gateway knows its name, and that firewalls let the gateway through to it"
+            )
         default:
             return .failed(
                 .server, .unreachable, "\(endpoint) is not reached (\(route)): \(what)",
-                "see that the server runs, and that this machine is let through to it, or its relay")
+                "see that the server runs, and that firewalls let this machine through to it, or to the relay")
         }
     }
 }

@@ -33,8 +33,8 @@ struct DoorEnvironment: Sendable {
 
     static let noPlace = CommandFailure(
         .unavailable, name: "noDoor",
-        "The open door has no place of TCP, of which programs are told by their environment.",
-        hint: "open it with --listen 127.0.0.1:0 besides")
+        "The open door listens on no TCP port, which is what programs find in their environment.",
+        hint: "open it with --listen 127.0.0.1:0 too")
 
     func text(for shell: ShellArgument) -> String {
         switch shell {

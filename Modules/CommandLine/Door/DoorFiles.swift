@@ -15,7 +15,13 @@ enum CredentialFile {
         }
         let bytes = try SecretFile.read(path, kind: "credential file", upTo: 4096)
         let text = String(decoding: bytes.prefix { $0 != 10 && $0 != 13 }, as: UTF8.self)
-        return try DoorCredential(text)
+        do {
+            return try DoorCredential(text)
+        } catch {
+            throw CommandFailure(
+                .usage, name: "\(error.code)", "\(path) holds no credential of a door. \(error.message)",
+                hint: "remove the file, and the next door makes a new one")
+        }
     }
 }
 

@@ -18,7 +18,7 @@ struct Isolated: Sendable {
     init(_ command: [String], authorities: String?) async throws {
         var pair: [Int32] = [-1, -1]
         guard socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0, &pair) == 0 else {
-            throw CommandFailure(.inputOutput, name: "system", "No sockets can be made: \(SystemText.of(errno)).")
+            throw Self.noSockets(errno)
         }
         for descriptor in pair { _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC) }
         defer { close(pair[1]) }
@@ -28,6 +28,10 @@ struct Isolated: Sendable {
         process = try ChildProgram(
             Self.unshare + [try Self.program()] + inside, [], keeping: pair[1]
         ).start()
+    }
+
+    static func noSockets(_ number: Int32) -> CommandFailure {
+        CommandFailure(.inputOutput, name: "system", "No sockets can be made: \(SystemText.of(number)).")
     }
 
     private static let unshare = ["unshare", "--user", "--map-current-user", "--net", "--"]
@@ -54,10 +58,12 @@ struct Isolated: Sendable {
         let link = link
         let received = await BlockingCalls("sallyport.isolation").call { try? DescriptorPassing.receive(1, over: link) }
         guard let socket = (received ?? nil)?.descriptors.first else {
-            throw CommandFailure(.software, name: "isolation", "The isolated program did not start.")
+            throw Self.notStarted
         }
         return socket
     }
+
+    static let notStarted = CommandFailure(.software, name: "isolation", "The isolated program did not start.")
 
     /// Lets the program begin; returns its exit status.
     func run() async throws -> Int32 {
@@ -74,6 +80,9 @@ struct InsideCommand: AsyncParsableCommand {
     @Option var ca: String?
     @Argument(parsing: .postTerminator) var command: [String]
 
+    static let doorEnded = CommandFailure(
+        .unavailable, name: "isolation", "The door outside the isolated program has ended.")
+
     func run() async throws {
         let (socket, port) = try Isolation.listen()
         do {
@@ -81,7 +90,7 @@ struct InsideCommand: AsyncParsableCommand {
             // The door listens once this comes.
             _ = try DescriptorPassing.receive(1, over: link)
         } catch {
-            throw CommandFailure(.unavailable, name: "isolation", "The door outside has ended.")
+            throw Self.doorEnded
         }
         close(socket)
         close(link)

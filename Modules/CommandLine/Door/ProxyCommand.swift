@@ -25,7 +25,8 @@ extension ProxyCommand {
         @OptionGroup var location: StoreLocationOptions
         @Option(
             help: ArgumentHelp(
-                "A loopback address and a port; port 0 for any free one. Repeatable.", valueName: "host:port"))
+                "A loopback address and a port; port 0 for any free one. Repeatable.", valueName: "host:port"),
+            transform: expecting("A loopback address and a port, such as 127.0.0.1:1080,"))
         var listen: [LoopbackArgument] = []
         @Option(help: ArgumentHelp("A Unix socket to listen on. Repeatable.", valueName: "path")) var socket: [String] =
             []
@@ -33,12 +34,14 @@ extension ProxyCommand {
             name: .customShort("L"),
             help: ArgumentHelp(
                 "A port that leads to one server, for programs that know no proxy. Repeatable.",
-                valueName: "[bind:]port:host:port"))
+                valueName: "[bind:]port:host:port"),
+            transform: expecting("PORT:HOST:PORT or BIND:PORT:HOST:PORT"))
         var forwards: [ForwardArgument] = []
         @Option(
             name: .customLong("allow-user"),
             help: ArgumentHelp(
-                "Another user whose programs may come in, by name or number. Repeatable.", valueName: "user"))
+                "Another user whose programs may come in, by name or number. Repeatable.", valueName: "user"),
+            transform: expecting("A user of this machine, by name or number,"))
         var allowedUsers: [UserArgument] = []
         @Option(
             name: .customLong("credential-file"),
@@ -49,7 +52,9 @@ extension ProxyCommand {
         @Flag(help: "Answer GET /proxy.pac with the file by which browsers find the door.") var pac = false
         @Option(help: ArgumentHelp("Append a record of each connection, a line of JSON.", valueName: "file"))
         var log: String?
-        @Option(name: .customLong("log-level"), help: "trace, debug, info, notice, warning or error.")
+        @Option(
+            name: .customLong("log-level"), help: LogLevelArgument.help, transform: expecting(LogLevelArgument.expected)
+        )
         var logLevel = LogLevelArgument.notice
         @OptionGroup var output: OutputOptions
 

@@ -22,12 +22,13 @@ struct RunCommand: AsyncParsableCommand, CheckedArguments {
             "Certificates of authorities that the program is to trust instead of the system's, PEM.", valueName: "file")
     )
     var ca: String?
-    @Option(name: .customLong("log-level"), help: "trace, debug, info, notice, warning or error.")
+    @Option(
+        name: .customLong("log-level"), help: LogLevelArgument.help, transform: expecting(LogLevelArgument.expected))
     var logLevel = LogLevelArgument.notice
     @Option(help: ArgumentHelp("Append a record of each connection, a line of JSON.", valueName: "file")) var log:
         String?
     @Argument(parsing: .postTerminator, help: ArgumentHelp("The program and its arguments.", valueName: "command"))
-    var command: [String]
+    var command: [String] = []
 
     func check() throws {
         guard !command.isEmpty else {
@@ -69,7 +70,8 @@ struct RunCommand: AsyncParsableCommand, CheckedArguments {
     private func throughRunningDoor() async throws -> Int32 {
         guard log == nil else {
             throw CommandFailure(
-                .usage, name: "usage", "A door is open already; its process keeps the records, by --log.")
+                .usage, name: "usage", "A door is open already, and its process keeps the records, not this one.",
+                hint: "give --log to 'sallyport proxy'")
         }
         guard isolate else {
             let places = try RunningDoor.places(of: location.store)

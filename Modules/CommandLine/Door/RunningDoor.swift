@@ -28,8 +28,11 @@ struct RunningDoor {
     static func places(of store: String) throws -> [DoorPlace] {
         var pipe: [Int32] = [-1, -1]
         guard let door = RunningDoor(store: store), Glibc.pipe(&pipe) == 0 else { throw lost }
+        // Of a failure this process tells itself.
+        let nothing = open("/dev/null", O_RDWR | O_CLOEXEC)
+        defer { close(nothing) }
         let status = try door.run(
-            ["proxy", "env", "--store", store, "--shell", "json"], streams: [STDIN_FILENO, pipe[1], STDERR_FILENO])
+            ["proxy", "env", "--store", store, "--shell", "json"], streams: [STDIN_FILENO, pipe[1], nothing])
         close(pipe[1])
         let text = FileHandle(fileDescriptor: pipe[0], closeOnDealloc: true).readDataToEndOfFile()
         guard status == .done, let variables = try? JSONDecoder().decode([String: String].self, from: text),
@@ -50,8 +53,9 @@ struct RunningDoor {
         return Adoption(connection: door.connection)
     }
 
-    private static let lost = CommandFailure(
-        .unavailable, name: "doorLost", "The process of the door has ended, and the command with it.")
+    static let lost = CommandFailure(
+        .unavailable, name: "doorLost", "The process of the door has ended, and the command with it.",
+        hint: "open it again with 'sallyport proxy'")
 
     private func send(_ arguments: [String], _ streams: [Int32]) throws(CommandFailure) {
         let order = CommandService.Order(

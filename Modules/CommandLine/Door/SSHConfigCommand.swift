@@ -18,7 +18,9 @@ struct SSHConfigCommand: ParsableCommand, CheckedArguments {
                     (48...57).contains(byte) || (65...90).contains(byte) || (97...122).contains(byte)
                         || "-_.*?!:".utf8.contains(byte)
                 }
-            guard isPattern else { throw ValidationError("A host is letters, digits and -_.*?!, not '\(host)'.") }
+            guard isPattern else {
+                throw ValidationError("A pattern of hosts has letters, digits and -_.*?!: only; '\(host)' has others.")
+            }
         }
     }
 

@@ -31,16 +31,21 @@ struct GatewayCommand: ParsableCommand {
                 Connections that are still open 15 s after the signal are closed.
                 """)
         @OptionGroup var location: DataLocationOptions
-        @Option(help: ArgumentHelp("The address to listen on for apps.", valueName: "host:port"))
+        @Option(
+            help: ArgumentHelp("The address to listen on for apps. Default: 0.0.0.0:17433.", valueName: "host:port"),
+            transform: expecting("HOST:PORT"))
         var control = BindArgument(host: "0.0.0.0", port: 17433)
-        @Option(help: ArgumentHelp("The address to listen on for tunnels.", valueName: "host:port"))
+        @Option(
+            help: ArgumentHelp("The address to listen on for tunnels. Default: 0.0.0.0:17533.", valueName: "host:port"),
+            transform: expecting("HOST:PORT"))
         var relay = BindArgument(host: "0.0.0.0", port: 17533)
         @Option(help: ArgumentHelp("The source address of connections to servers.", valueName: "address"))
         var egress: String?
         @Option(help: ArgumentHelp("The resolver of internal names. Default: the system's.", valueName: "host[:port]"))
         var dns: String?
         @Option(
-            help: ArgumentHelp("For development: verify auth tokens here without TLS.", valueName: "host:port"))
+            help: ArgumentHelp("For development: verify auth tokens here without TLS.", valueName: "host:port"),
+            transform: expecting("HOST:PORT"))
         var verificationPlain: BindArgument?
         @Flag(help: "Let --verification-plain listen on addresses that other machines can reach.") var insecure = false
         @Option(help: "The most open tunnels of one instance.")
@@ -49,7 +54,7 @@ struct GatewayCommand: ParsableCommand {
         var maxPerSource = 64
         @Option(help: "The most open connections without a certificate from all addresses.")
         var maxUnauthenticated = 4096
-        @Option(help: "trace, debug, info, notice, warning or error.")
+        @Option(help: LogLevelArgument.help, transform: expecting(LogLevelArgument.expected))
         var logLevel = LogLevelArgument.notice
         @OptionGroup var output: OutputOptions
 

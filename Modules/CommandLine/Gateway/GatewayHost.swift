@@ -32,18 +32,19 @@ struct GatewayHost {
 
     /// Call this before a gateway's keys are read into this process.
     static func keepFromDumps() throws(CommandFailure) {
-        guard ProcessMemory.keepFromDumps() else {
-            throw CommandFailure(.software, name: "internalFailure", "This process cannot be kept out of core dumps.")
-        }
+        guard ProcessMemory.keepFromDumps() else { throw dumpable }
     }
+
+    static let dumpable = CommandFailure(
+        .software, name: "internalFailure", "This process cannot be kept out of core dumps, which would show its keys.")
 
     func initialize(name: String?) async throws -> Made {
         try Self.keepFromDumps()
         let name = try name ?? Self.machineName()
-        protection.warnIfNew()
         try await explainingMistakes { protector in
             try await Gateway.create(at: location.data, name: name, protectedBy: protector)
         }
+        protection.warnIfDefault()
         return Made(data: location.data, name: name)
     }
 
@@ -92,7 +93,9 @@ struct GatewayHost {
 
     func issueCertificate(for host: String, in directory: String) async throws -> Files {
         guard case .name(let name)? = try? Host(host) else {
-            throw CommandFailure(.usage, name: "invalid", "HOST is the relay's host name.")
+            throw CommandFailure(
+                .usage, name: "invalid", "A relay's certificate is for its host name, which '\(host)' is not.",
+                hint: "give a name such as relay.corp.example")
         }
         try Self.keepFromDumps()
         let issued = try await explainingMistakes { protector in
@@ -108,13 +111,17 @@ struct GatewayHost {
         return files
     }
 
+    static let nameless = CommandFailure(
+        .usage, name: "noName", "This machine has no name.", hint: "give --name HOST, at which apps reach the gateway")
+
     /// The machine's full name, as far as it knows one.
     private static func machineName() throws -> String {
         var buffer = [CChar](repeating: 0, count: 256)
         guard gethostname(&buffer, buffer.count - 1) == 0 else {
-            throw CommandFailure(.usage, name: "noName", "This machine has no name: give --name HOST.")
+            throw nameless
         }
         let short = String(decoding: buffer.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        guard !short.isEmpty else { throw nameless }
         var hints = addrinfo()
         hints.ai_flags = AI_CANONNAME
         var list: UnsafeMutablePointer<addrinfo>?

@@ -1,6 +1,25 @@
 import ArgumentParser
 import SallyportCore
 
+/// Reads an argument, and says what is expected of one that is not valid.
+func expecting<Value: ExpressibleByArgument>(_ form: String) -> @Sendable (String) throws -> Value {
+    { text in
+        guard let value = Value(argument: text) else { throw ValidationError("\(form) is expected.") }
+        return value
+    }
+}
+
+extension RequestURL {
+    /// - Parameter name: of the argument, for an error, which does not repeat the text: it may contain a password.
+    static func argument(_ text: String, _ name: String = "The URL") throws(CommandFailure) -> RequestURL {
+        do throws(AddressError) {
+            return try RequestURL(text)
+        } catch {
+            throw CommandFailure(.usage, name: "invalidAddress", "\(name) is not valid: \(error.message)")
+        }
+    }
+}
+
 /// HOST:PORT as an argument.
 struct EndpointArgument: ExpressibleByArgument, Sendable, Hashable {
     let endpoint: Endpoint
@@ -87,6 +106,4 @@ extension BindArgument {
         self.host = host
         self.port = port
     }
-
-    var defaultValueDescription: String { "\(host):\(port)" }
 }

@@ -23,6 +23,10 @@ struct CredentialOptions: CheckedArguments {
     func check() throws {
         if passwordFile != nil, user == nil { throw ValidationError("--password-file goes with --user.") }
         if let user, user.isEmpty { throw ValidationError("--user takes a name.") }
+        // As curl has it: the password would be visible to every process, and part of the name.
+        if let user, user.contains(":") {
+            throw ValidationError("--user takes the name alone; the terminal or --password-file gives the password.")
+        }
     }
 
     /// Nil without `--user`. The password is never an argument, which every process of the machine could see.
@@ -36,7 +40,7 @@ struct CredentialOptions: CheckedArguments {
             guard let password = try TerminalPassword.ask("Password of \(OneLine.of(user)): ") else {
                 throw CommandFailure(
                     .usage, name: "noPassword", "There is no terminal to ask for the password on.",
-                    hint: "give --password-file")
+                    hint: "--password-file FILE reads it")
             }
             return password
         }

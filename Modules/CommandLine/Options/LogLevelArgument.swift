@@ -14,8 +14,8 @@ struct LogLevelArgument: ExpressibleByArgument, Sendable, Hashable {
 
     private init(level: Logger.Level) { self.level = level }
 
-    var defaultValueDescription: String { level.rawValue }
-    static var allValueStrings: [String] { Logger.Level.allCases.map(\.rawValue) }
+    static let help = ArgumentHelp("trace, debug, info, notice, warning or error. Default: notice.")
+    static let expected = "One of trace, debug, info, notice, warning and error"
 
     /// Sends all logs to standard error. Once a process.
     func bootstrap() {

@@ -1,4 +1,3 @@
-import FoundationEssentials
 import SallyportSecureStore
 
 extension Protection {
@@ -13,7 +12,8 @@ extension Protection {
         case .passphraseFile(let path):
             let line = try Self.passphrase(path).split(separator: "\n", omittingEmptySubsequences: false)[0]
             guard !line.isEmpty else {
-                throw CommandFailure(.usage, name: "invalid", "The first line of \(path) is empty.")
+                let name = path == "-" ? "standard input" : path
+                throw CommandFailure(.usage, name: "invalid", "The first line of \(name), the passphrase, is empty.")
             }
             return .passphrase(String(line))
         }
@@ -26,7 +26,8 @@ extension Protection {
         do throws(StoreError) {
             content = try SecretFile.read(path, kind: "passphrase file", upTo: passphraseLimit)
         } catch {
-            throw CommandFailure(error)
+            guard error.code == .notFound else { throw CommandFailure(error) }
+            throw CommandFailure(.usage, name: "\(error.code)", "There is no passphrase file \(path).")
         }
         guard let text = String(validating: content, as: UTF8.self) else {
             throw CommandFailure(.usage, name: "invalid", "\(path) is not UTF-8 text.")
@@ -34,9 +35,9 @@ extension Protection {
         return text
     }
 
-    /// Warns that a default key protects little, if one is about to be created. Call it before the store is opened.
-    func warnIfNew() {
-        guard case .defaultKeyFile(let path) = self, !FileManager.default.fileExists(atPath: path) else { return }
+    /// Warns that a default key protects little. Call it once the store is made.
+    func warnIfDefault() {
+        guard case .defaultKeyFile(let path) = self else { return }
         StandardStreams.error(Self.warning(for: path))
     }
 }

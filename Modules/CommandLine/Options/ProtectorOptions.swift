@@ -34,7 +34,7 @@ enum Protection: Sendable, Hashable {
     /// Beside the data, created with the store.
     case defaultKeyFile(String)
 
-    /// Printed when the default key is created.
+    /// Printed when a store with the default key is made.
     static func warning(for path: String) -> String {
         """
         warning: the store's key lies beside it, in \(path): it protects nothing against a copy of the directory; \

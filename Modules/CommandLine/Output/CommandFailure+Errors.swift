@@ -14,7 +14,7 @@ extension CommandFailure {
         switch error {
         case let failure as CommandFailure: self = failure
         case let interruption as Interruption: self = interruption.failure
-        case is CancellationError: self.init(.software, name: "cancelled", "Cancelled.")
+        case is CancellationError: self.init(.software, name: "cancelled", "The command was cancelled.")
         case let error as LoadError: self.init(error)
         case let error as AccessDenied: self.init(LoadError(error))
         case let error as AuthorizationError: self.init(error)
@@ -37,8 +37,10 @@ extension CommandFailure {
     init(_ error: LoadError) {
         let denied = error.underlying as? AccessDenied
         let code = denied.flatMap { $0.code == .none ? nil : $0.code }
+        // What the gate says of this is for apps, which call it.
+        let message = denied?.reason == .notAuthorized ? "\(error.code): The app is not authorized." : "\(error)"
         self.init(
-            Self.status(of: error.code), code: code?.rawValue, name: code?.name ?? "\(error.code)", "\(error)",
+            Self.status(of: error.code), code: code?.rawValue, name: code?.name ?? "\(error.code)", message,
             hint: Self.hint(for: error.code, code))
     }
 
@@ -59,13 +61,18 @@ extension CommandFailure {
         switch (code, result) {
         case (.notAuthorized, _): "activate the app with 'sallyport activate'"
         case (.withdrawn, .wiped?), (.withdrawn, .appDenied?): "a new activation is needed: ask for another link"
-        case (.withdrawn, _): "ask the administrator; 'sallyport status' shows the code"
+        case (.withdrawn, _): "ask the administrator, who sees it in 'sallyport admin instances'"
         case (.refusedByPolicy, _): "'sallyport explain URL' says which rule decides"
         case (.clientCertificateRefused, _): "a client certificate is shown with --cert FILE"
         case (.serverNotTrusted, _): "a private authority is trusted with --ca FILE"
         case (.unsupportedScheme, _): "http and https are loaded"
         case (.insecureRedirect, _): "--insecure-redirects follows it"
+        case (.tooManyRedirects, _): "--no-redirect shows the first answer"
         case (.noCommonTLSVersion, _): "'sallyport explain URL' lists the versions that are offered"
+        case (.cannotFindHost, _), (.cannotConnect, _), (.connectionLost, _), (.idleTimeout, _), (.relayUnreachable, _),
+            (.relayNotTrusted, _), (.relayRefused, _):
+            "'sallyport doctor SERVER' checks every step to the server"
+        case (.resourceTimeout, _): "--max-time allows more; 'sallyport doctor SERVER' checks every step to the server"
         default: nil
         }
     }
@@ -81,7 +88,8 @@ extension CommandFailure {
             case .invalidPlace, .invalidCredential: .usage
             default: .inputOutput
             }
-        self.init(status, name: "\(error.code)", error.message)
+        let hint = error.code == .inUse ? "give another place with --listen or --socket" : nil
+        self.init(status, name: "\(error.code)", error.message, hint: hint)
     }
 }
 
@@ -93,9 +101,10 @@ extension CommandFailure {
             self.init(store)
         } else {
             let code = error.result == .none ? nil : error.result.rawValue
+            let cause = (error.underlying as? LoadError).map { " \($0)" } ?? ""
             self.init(
                 Self.status(of: error.code), code: code, name: code == nil ? "\(error.code)" : error.result.name,
-                "\(error)", hint: Self.hint(for: error))
+                "\(error)\(cause)", hint: Self.hint(for: error))
         }
     }
 
@@ -115,12 +124,14 @@ extension CommandFailure {
         case (.withdrawn, .wiped), (.withdrawn, .appDenied), (.identityExpired, _), (.credentialsRefused, _),
             (.linkUsed, _), (.linkExpired, _):
             "ask the administrator for a new activation link"
-        case (.withdrawn, _): "ask the administrator; 'sallyport status' shows the code"
+        case (.withdrawn, .appVersionNotEntitled):
+            "ask the administrator to entitle the user to this version of the app"
+        case (.withdrawn, _): "ask the administrator, who sees it in 'sallyport admin instances'"
         case (.authorityMismatch, _):
             "see that it is the gateway that answers; if so, ask the administrator for a new activation link"
         case (.notActivated, _): "activate the app with 'sallyport activate'"
         case (.alreadyActivated, _): "another instance needs another --store"
-        case (.unreachable, _): "does the gateway run, and is its name known here?"
+        case (.unreachable, _): "see that the gateway runs, and that this machine knows its name"
         default: nil
         }
     }
@@ -148,9 +159,14 @@ extension CommandFailure {
     private static func hint(for code: StoreError.Code) -> String? {
         switch code {
         case .notFound: "'sallyport activate' makes an app's store, 'sallyport gateway init' a gateway's"
-        case .wrongKey, .keyUnavailable: "give --key-file, --passphrase-file or --systemd-credential"
+        case .unsafePermissions: "stores and keys are for the user as which the program runs, or root, alone"
+        case .wrongKey, .keyUnavailable:
+            "--key-file, --passphrase-file or --systemd-credential names the key with which the store was made"
+        case .damaged:
+            "'sallyport store verify' finds what is damaged, 'sallyport store restore' puts a backup in its place"
+        case .unsupportedFormat: "use the version of the program that wrote it"
         case .wiped: "a new activation is needed: ask for another link"
-        case .inUse: "status, explain and admin show work beside it"
+        case .inUse: "end that process first; what only shows, as status and list, works beside it"
         default: nil
         }
     }
@@ -172,7 +188,7 @@ extension CommandFailure {
 
 extension CommandFailure {
     init(_ error: GatewayError) {
-        if let store = error.underlying as? StoreError {
+        if let store = error.underlying as? StoreError, store.code != .inUse {
             self.init(store)
         } else {
             self.init(
@@ -193,7 +209,10 @@ extension CommandFailure {
 
     private static func hint(for code: GatewayError.Code) -> String? {
         switch code {
-        case .notInitialized: "'sallyport gateway init --data DIR' makes it"
+        case .notInitialized: "'sallyport gateway init --data DIR' makes one"
+        case .alreadyInitialized: "give another directory with --data"
+        case .inUse: "end the gateway that runs on it; 'sallyport admin' works beside a gateway"
+        case .cannotBind: "give another address with --control or --relay"
         default: nil
         }
     }

@@ -17,6 +17,11 @@ struct CommandFailure: Error, Sendable, Hashable, CustomStringConvertible {
         self.hint = hint
     }
 
+    /// The same failure, which says what it is about.
+    func about(_ subject: String) -> CommandFailure {
+        CommandFailure(status, code: code, name: name, "\(subject): \(message)", hint: hint)
+    }
+
     /// One line: `sallyport: MESSAGE (HINT)`.
     var description: String {
         let end = message.hasSuffix(".") ? String(message.dropLast()) : message
@@ -37,6 +42,11 @@ private struct FailureReport: Encodable {
         let message: String
     }
     let error: Details
+}
+
+/// A number of things in words.
+enum Count {
+    static func of(_ number: Int, _ thing: String) -> String { number == 1 ? "1 \(thing)" : "\(number) \(thing)s" }
 }
 
 /// Shows foreign text on one line: it must not break the line or control the terminal.

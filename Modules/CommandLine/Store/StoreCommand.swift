@@ -66,7 +66,7 @@ extension StoreCommand {
             let store = try await location.open(.readOnly)
             defer { store.close() }
             let report = CopyReport(target, try await store.backup(to: target))
-            output.print(report, "\(report.records) records copied into \(target)")
+            output.print(report, "\(Count.of(report.records, "record")) copied into \(target)")
         }
     }
 
@@ -82,7 +82,7 @@ extension StoreCommand {
             let found = try await SecureStore.restore(
                 from: backup, to: location.store, protectedBy: location.keyProtector())
             let report = CopyReport(location.store, found)
-            output.print(report, "\(report.records) records restored into \(location.store)")
+            output.print(report, "\(Count.of(report.records, "record")) restored into \(location.store)")
         }
     }
 

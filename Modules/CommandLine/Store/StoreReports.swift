@@ -43,8 +43,9 @@ struct StoreReport: Encodable, Sendable {
         let keys = dataKeys == 1 ? "one data key" : "\(dataKeys) data keys: a rotation is under way"
         return """
             \(table.text)
-            \(records) records in all, with Sallyport's own; \(expiring) expire
-            \(fileSize) bytes, \(usedSize) in use; \(lastCommit) commits; \(readers) readers; \(keys)
+            \(Count.of(records, "record")) in all, with Sallyport's own; \(expiring) with an expiry
+            \(fileSize) bytes, \(usedSize) in use; \(Count.of(Int(lastCommit), "commit")); \(Count.of(readers, "reader")); \
+            \(keys)
             """ + (restored ? "\nrestored from a backup" : "")
     }
 }
@@ -80,10 +81,13 @@ struct CheckReport: Encodable, Sendable {
     }
 
     var text: String {
-        let figures = "\(records) records in \(collections) collections, \(pages) pages, \(freePages) of them free"
+        let figures = """
+            \(Count.of(records, "record")) in \(Count.of(collections, "collection")), \(Count.of(pages, "page")), \
+            \(freePages) of them free
+            """
         guard !sound else { return "sound: \(figures)" }
         let lines = findings.map { "\($0.kind): \(OneLine.of($0.message))" }
-        let more = omitted > 0 ? ["and \(omitted) more findings"] : []
+        let more = omitted > 0 ? ["and \(omitted) more \(omitted == 1 ? "finding" : "findings")"] : []
         return (lines + more + ["damaged: \(figures)"]).joined(separator: "\n")
     }
 }

@@ -15,7 +15,9 @@ struct CommandPath {
             let children = command.configuration.subcommands
             guard !children.isEmpty, !argument.hasPrefix("-") else { break }
             guard let child = children.first(where: { Self.name(of: $0) == argument }) else {
-                suggestion = Self.suggest(argument, after: words, among: children.map(Self.name(of:)))
+                suggestion = Self.suggest(
+                    argument, after: words,
+                    among: children.filter { $0.configuration.shouldDisplay }.map(Self.name(of:)))
                 break
             }
             command = child

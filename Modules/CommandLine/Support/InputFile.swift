@@ -6,7 +6,7 @@ enum InputFile {
     /// The text of a file; `-` is standard input.
     static func text(_ path: String, limit: Int = Self.limit) throws(CommandFailure) -> String {
         guard let text = String(validating: try bytes(path, limit: limit), as: UTF8.self) else {
-            throw CommandFailure(.usage, name: "invalid", "\(path) is not UTF-8 text.")
+            throw CommandFailure(.usage, name: "invalid", "\(name(of: path)) is not UTF-8 text.")
         }
         return text
     }
@@ -22,9 +22,12 @@ enum InputFile {
 
     private static func failure(_ failure: FileDescriptor.Failure, path: String, limit: Int) -> CommandFailure {
         switch failure {
-        case .tooLarge: CommandFailure(.usage, name: "tooLarge", "\(path) is longer than \(limit) bytes.")
+        case .tooLarge: CommandFailure(.usage, name: "tooLarge", "\(name(of: path)) is longer than \(limit) bytes.")
         case .system(let number):
-            CommandFailure(.inputOutput, name: "file", "\(path) cannot be read: \(SystemText.of(number)).")
+            CommandFailure(.inputOutput, name: "file", "\(name(of: path)) cannot be read: \(SystemText.of(number)).")
         }
     }
+
+    /// As messages call it.
+    static func name(of path: String) -> String { path == "-" ? "Standard input" : path }
 }

@@ -30,6 +30,7 @@ struct Interruption: Error, Sendable {
     let number: Int32
 
     var failure: CommandFailure {
-        CommandFailure(ExitStatus(rawValue: 128 + number), name: "interrupted", "Interrupted.")
+        let signal = number == SIGINT ? "SIGINT" : "SIGTERM"
+        return CommandFailure(ExitStatus(rawValue: 128 + number), name: "interrupted", "Ended by \(signal).")
     }
 }

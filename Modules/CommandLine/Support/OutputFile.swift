@@ -24,7 +24,11 @@ struct OutputFile: ~Copyable {
 
     func write(_ bytes: [UInt8]) throws {
         guard let number, !StandardStreams.write(bytes, to: number) else { return }
-        throw CommandFailure(.inputOutput, name: "file", "The output cannot be written: \(SystemText.of(errno)).")
+        throw Self.unwritten(errno)
+    }
+
+    static func unwritten(_ number: Int32) -> CommandFailure {
+        CommandFailure(.inputOutput, name: "file", "The output cannot be written: \(SystemText.of(number)).")
     }
 
     /// Whether a whole file may be put in the place of what is there: a device or a pipe is written to instead, and `-`

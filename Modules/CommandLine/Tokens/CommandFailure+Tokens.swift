@@ -2,6 +2,7 @@ import SallyportAuthToken
 import SallyportAuthTokenVerification
 import SallyportCore
 import SallyportSecureStore
+import SallyportWire
 
 extension CommandFailure {
     init(_ error: AuthTokenError) {
@@ -10,8 +11,9 @@ extension CommandFailure {
         } else if let store = error.underlying as? StoreError {
             self.init(store)
         } else {
+            let cause = (error.underlying as? LoadError).map { " \($0)" } ?? ""
             self.init(
-                Self.status(of: error.code), code: error.code.number, name: "\(error.code)", error.message,
+                Self.status(of: error.code), code: error.code.number, name: "\(error.code)", error.message + cause,
                 hint: Self.hint(for: error.code))
         }
     }
@@ -30,7 +32,7 @@ extension CommandFailure {
         switch code {
         case .retry: "try again later"
         case .notSupported: "this gateway issues no tokens"
-        case .withdrawn: "ask the administrator; 'sallyport status' shows the code"
+        case .withdrawn: "ask the administrator, who sees it in 'sallyport admin instances'"
         default: nil
         }
     }
@@ -39,10 +41,16 @@ extension CommandFailure {
 extension CommandFailure {
     /// The failure for a result: with the service's number if it has one, otherwise with the exit status.
     init(_ error: AuthTokenVerificationError) {
-        let cause = (error.underlying as? LoadError).map { " \($0)" } ?? ""
+        let load = error.underlying as? LoadError
+        let cause = load?.description ?? (error.underlying as? WireError)?.message
         self.init(
-            Self.status(of: error.code), code: error.code.number, name: "\(error.code)", error.message + cause,
-            hint: error.code.isMendedByANewToken ? "a new token is needed" : nil)
+            Self.status(of: error.code), code: error.code.number, name: "\(error.code)",
+            error.message + (cause.map { " \($0)" } ?? ""), hint: Self.hint(for: error.code, load))
+    }
+
+    private static func hint(for code: AuthTokenVerificationError.Code, _ cause: LoadError?) -> String? {
+        if cause?.code == .serverNotTrusted { return "the gateway's authority is trusted with --ca FILE" }
+        return code.isMendedByANewToken ? "a new token is needed" : nil
     }
 
     private static func status(of code: AuthTokenVerificationError.Code) -> ExitStatus {

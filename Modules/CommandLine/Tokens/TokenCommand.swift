@@ -37,7 +37,9 @@ extension TokenCommand {
             guard proof.map({ (try? RequestURL($0))?.endpoint != nil }) ?? true else {
                 throw ValidationError("--proof takes an http or https URL.")
             }
-            guard HTTPRequest.Method(rawValue: method) != nil else { throw ValidationError("-X takes a method.") }
+            guard HTTPRequest.Method(rawValue: method) != nil else {
+                throw ValidationError("-X takes the name of a method, such as PUT.")
+            }
         }
 
         func run() async throws {
@@ -81,7 +83,7 @@ extension TokenCommand {
         func check() throws {
             guard (keys == nil) != (online == nil) else { throw ValidationError("Give --keys or --online.") }
             guard issuer != nil || online != nil || keys.map(TokenVerification.isURL) == true else {
-                throw ValidationError("--keys FILE goes with --issuer.")
+                throw ValidationError("--keys FILE goes with --issuer URL, the gateway whose keys they are.")
             }
             for url in [keys.flatMap { TokenVerification.isURL($0) ? $0 : nil }, online].compactMap(\.self) {
                 try TokenVerification.check(url)

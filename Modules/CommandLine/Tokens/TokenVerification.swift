@@ -20,7 +20,7 @@ struct TokenVerification {
             throw ValidationError("--keys and --online take http and https URLs.")
         }
         guard url.isSecure || isLocal(endpoint.host) else {
-            throw ValidationError("Without TLS only this machine is asked.")
+            throw ValidationError("--keys and --online take http URLs of this machine only; others must be https.")
         }
     }
 
@@ -100,7 +100,9 @@ private struct GatewayAnswers: AuthTokenKeySource, AuthTokenService {
     func fetchKeys() async throws -> [UInt8] {
         let response = try await response([:])
         guard response.head.status == .ok else {
-            throw LoadError(.protocolViolation, "The keys are not there: status \(response.head.status.code).")
+            throw LoadError(
+                .protocolViolation, "The keys are not there: \(url.redacted) answers with \(response.head.status.code)."
+            )
         }
         return try await response.body.collect(upTo: .kilobytes(64))
     }
