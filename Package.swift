@@ -23,10 +23,10 @@ func module(
         swiftSettings: safety == .touchesC ? [.strictMemorySafety()] : [])
 }
 
-func tests(_ name: String, dependencies: [Target.Dependency], resources: [Resource] = []) -> Target {
+func tests(_ name: String, dependencies: [Target.Dependency], exclude: [String] = []) -> Target {
     .testTarget(
         name: "Sallyport\(name)Tests", dependencies: dependencies + ["TestSupport"], path: "Tests/\(name)Tests",
-        resources: resources)
+        exclude: exclude)
 }
 
 func cLibrary(_ name: String, pkgConfig: String, package debian: String) -> Target {
@@ -518,9 +518,11 @@ let package = Package(
             dependencies: [
                 "SallyportBase", "SallyportConnecting", "SallyportCore", "SallyportLoading", "SallyportCache",
                 "SallyportCommandLine", "SallyportCookies", "SallyportSecureStore", "SallyportGateway",
-                "SallyportURLLoading", "SallyportAuthorization", "SallyportReachability", .arguments, .configuration,
-                .httpTypes,
-            ]),
+                "SallyportURLLoading", "SallyportAuthorization", "SallyportAuthToken", "SallyportReachability",
+                .arguments,
+                .configuration, .httpTypes,
+            ],
+            exclude: ["Messages/messages.txt"]),
         tests(
             "Integration",
             dependencies: [
