@@ -15,7 +15,8 @@ struct ConsoleReply {
             output.print(Warning(warning: warning), acknowledgement)
             StandardStreams.error("warning: \(warning)")
         case .realms(let realms): output.print(realms, Self.lines(of: realms))
-        case .users(let users): output.print(users.map(User.init), users.joined(separator: "\n"))
+        case .users(let users):
+            output.print(users.map(User.init), users.isEmpty ? "no user is added" : users.joined(separator: "\n"))
         case .applications(let entries): output.print(entries, DirectoryTables.table(of: entries))
         case .servers(let entries): output.print(entries, DirectoryTables.table(of: entries))
         case .routes(let entries): output.print(entries, DirectoryTables.table(of: entries))

@@ -16,8 +16,11 @@ struct MessageCommand {
     var isDetached = false
     /// Whether this process holds a store of the command open: it would be told of that, and not of another process.
     private let isHeld: Bool
+    private let isRefused: Bool
 
-    init(_ text: String, on stage: MessageStage) async throws {
+    /// - Parameter isRefused: whether the parser refuses the command, so that it cannot change the process.
+    init(_ text: String, on stage: MessageStage, isRefused: Bool) async throws {
+        self.isRefused = isRefused
         isHeld = text.contains("<busy>")
         var tokens: [String] = []
         for token in Self.tokens(of: text) { tokens.append(try await stage.resolved(token)) }
@@ -67,11 +70,12 @@ struct MessageCommand {
 
     // MARK: Running
 
-    /// Commands that only read and write a store are run in this process. The others change the process: they handle
-    /// signals, keep it out of core dumps, or become another program.
+    /// Commands that only read and write a store are run in this process, and so are those that the parser refuses. The
+    /// others change the process: they handle signals, keep it out of core dumps, or become another program.
     private var isRunHere: Bool {
         let changeNothing = ["status", "explain", "store", "cookies", "cache", "tickets", "ssh-config"]
-        return environment.count == 2 && !isStopped && !isHeld && changeNothing.contains(words.first ?? "")
+        let isPlain = environment.count == 2 && !isStopped && !isHeld && !isDetached
+        return isPlain && (isRefused || changeNothing.contains(words.first ?? ""))
     }
 
     func run() async throws -> Said {

@@ -35,7 +35,7 @@ import Testing
         var section = section
         let stage = try MessageStage()
         for (index, entry) in section.entries.enumerated() {
-            guard let said = try await said(entry.subject, on: stage) else { continue }
+            guard let said = try await said(entry.subject, of: section, on: stage) else { continue }
             let shown = await stage.shown(in: said)
             #expect(shown.isEmpty, "\(entry.subject.text)\nsays a secret: \(shown)\n\(said.text)")
             let places = await stage.names
@@ -49,9 +49,12 @@ import Testing
     }
 
     /// Nil for what another suite produces.
-    private static func said(_ subject: Transcript.Subject, on stage: MessageStage) async throws -> Said? {
+    private static func said(
+        _ subject: Transcript.Subject, of section: Transcript.Section, on stage: MessageStage
+    ) async throws -> Said? {
         switch subject {
-        case .command(let text): try await MessageCommand(text, on: stage).run()
+        case .command(let text):
+            try await MessageCommand(text, on: stage, isRefused: section.title == "Words and options").run()
         case .value(let name): try await MessageValues.said(name, on: stage)
         case .test: nil
         }
