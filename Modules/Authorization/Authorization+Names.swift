@@ -49,7 +49,8 @@ extension Authorization: NameLookup {
     ) async throws(LoadError) -> NameOutcome {
         do throws(AccessDenied) { try checkAuthorized() } catch { throw LoadError(error) }
         guard let identity, let gateway = try? identity.endpoint() else {
-            throw LoadError(.internalFailure, at: .nameLookup, "The query cannot be put.")
+            throw LoadError(
+                .internalFailure, at: .nameLookup, "No name is looked up: the app has no certificate for its gateway.")
         }
         return try await client.ask(
             query, at: gateway, authorities: identity.trust.authorities, as: identity.clientIdentity, within: limit)
@@ -63,7 +64,7 @@ extension ControlClient {
         within limit: Duration
     ) async throws(LoadError) -> NameOutcome {
         guard let bytes = try? query.serialized() else {
-            throw LoadError(.internalFailure, at: .nameLookup, "The query cannot be put.")
+            throw LoadError(.internalFailure, at: .nameLookup, "The query does not fit a DNS message.")
         }
         var request = ControlRequest(
             method: .post, gateway: gateway, target: ControlAPI.Path.names, body: bytes,

@@ -12,7 +12,10 @@ package enum GatewayDirectory {
     ) async throws {
         let store = try await open(store: path, protectedBy: protector, options: StoreOptions())
         defer { store.close() }
-        guard try isGateway(store) || store.statistics().records == 0 else {
+        guard try !isGateway(store) else {
+            throw GatewayError(.alreadyInitialized, "There is a gateway in \(path) already.")
+        }
+        guard try store.statistics().records == 0 else {
             throw GatewayError(
                 .alreadyInitialized,
                 "The directory \(path) holds the store of something else, such as an app: a gateway takes a directory of "

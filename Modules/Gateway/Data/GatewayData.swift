@@ -62,16 +62,13 @@ package actor GatewayData {
         }
     }
 
-    /// Creates the data of a new gateway: its authority, its certificates, and an empty directory that denies
-    /// everything.
+    /// Creates the data of a new gateway in an empty store: its authority, its certificates, and an empty directory that
+    /// denies everything.
     package static func initialize(_ store: SecureStore, name: String) async throws {
         let collections = Collections(store)
         guard let host = (try? Host(name))?.bareText else {
             throw GatewayError(
                 .invalid, "A gateway's name is the host name by which apps reach it, which '\(name)' is not.")
-        }
-        guard try store.read({ try $0.value(for: "gateway", in: collections.settings) }) == nil else {
-            throw GatewayError(.alreadyInitialized, "There is a gateway in the directory already.")
         }
         let now = Date()
         let record = AuthorityRecord(present: try CertificateAuthority.create(name: host, now: now))

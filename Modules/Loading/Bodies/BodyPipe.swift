@@ -113,7 +113,7 @@ extension BodyPipe {
     }
 
     private static func closed() -> LoadError {
-        LoadError(.connectionLost, at: .request, "The load ended before its body.")
+        LoadError(.connectionLost, at: .request, "The load ended before its body was written to the end.")
     }
 }
 

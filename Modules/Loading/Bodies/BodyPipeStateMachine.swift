@@ -179,7 +179,7 @@ struct BodyPipeStateMachine: Sendable {
     }
 
     private static func discardedByConsumer() -> LoadError {
-        LoadError(.connectionLost, at: .request, "The load ended before its body.")
+        LoadError(.connectionLost, at: .request, "The load ended before its body was written to the end.")
     }
 
     private static func secondProducer() -> LoadError {

@@ -100,7 +100,7 @@ extension Record {
     func bytes(from source: some RecordSource) throws(StoreError) -> [UInt8] {
         guard isStreamed else { return value }
         guard let manifest = StreamManifest(bytes: value) else {
-            throw StoreError(.damaged, "A streamed value's record does not verify.")
+            throw StoreError(.damaged, "The record that lists the pieces of a value does not verify.")
         }
         return try source.pieces(of: manifest)
     }
