@@ -511,7 +511,7 @@ let package = Package(
             dependencies: [
                 "SallyportBase", "SallyportCore", "SallyportLoading", "SallyportGateway", "SallyportTransport",
                 "SallyportWire", .crypto, .x509, .logging, .httpTypes, .hummingbirdCore, .nioCore, .nioPosix,
-                .nioEmbedded, .nioSSL,
+                .nioEmbedded, .nioSSL, .nioTLS,
             ]),
         tests(
             "CommandLine",

@@ -149,7 +149,11 @@ extension ControlFixture {
     /// Opened one after the other: of many handshakes at once, the oldest gives way.
     fileprivate func connections(_ count: Int, as identity: ClientIdentity) async throws -> [TestConnection] {
         var connections: [TestConnection] = []
-        for _ in 0..<count { connections.append(try await connection(as: identity)) }
+        for _ in 0..<count {
+            let connection = try await connection(as: identity)
+            try await connection.handshakeEnded()
+            connections.append(connection)
+        }
         return connections
     }
 

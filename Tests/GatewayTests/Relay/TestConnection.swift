@@ -2,6 +2,7 @@ import Glibc
 import NIOCore
 import NIOPosix
 import NIOSSL
+import NIOTLS
 import SallyportBase
 import SallyportCore
 import SallyportLoading
@@ -14,17 +15,22 @@ final class TestConnection: Sendable {
     let channel: any Channel
     private let inbox: AsyncThrowingStream<[UInt8], any Error>
     private let buffered = Lock<[UInt8]>([])
+    private let handshake: EventLoopFuture<Void>
 
-    private init(_ channel: any Channel, _ inbox: AsyncThrowingStream<[UInt8], any Error>) {
+    private init(
+        _ channel: any Channel, _ inbox: AsyncThrowingStream<[UInt8], any Error>, handshake: EventLoopFuture<Void>
+    ) {
         self.channel = channel
         self.inbox = inbox
+        self.handshake = handshake
     }
 
     /// Adds the last handler of a channel's pipeline, on its loop.
     static func attach(to channel: any Channel) throws -> TestConnection {
         let (stream, continuation) = AsyncThrowingStream<[UInt8], any Error>.makeStream()
-        try channel.pipeline.syncOperations.addHandler(InboxHandler(continuation))
-        return TestConnection(channel, stream)
+        let handshake = channel.eventLoop.makePromise(of: Void.self)
+        try channel.pipeline.syncOperations.addHandler(InboxHandler(continuation, handshake: handshake))
+        return TestConnection(channel, stream, handshake: handshake.futureResult)
     }
 
     static func open(port: UInt16, trust: TestAuthority, identity: TestIdentity?) async throws -> TestConnection {
@@ -65,6 +71,9 @@ final class TestConnection: Sendable {
                 channel.eventLoop.makeCompletedFuture { try attach(to: channel) }
             }
     }
+
+    /// Waits for the end of the TLS handshake. A connection is returned before it.
+    func handshakeEnded() async throws { try await handshake.get() }
 
     func send(_ text: String) { send(Array(text.utf8)) }
     func send(_ bytes: [UInt8]) { channel.writeAndFlush(ByteBuffer(bytes: bytes), promise: nil) }
@@ -151,18 +160,29 @@ final class TestConnection: Sendable {
 private final class InboxHandler: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
     private let continuation: AsyncThrowingStream<[UInt8], any Error>.Continuation
-    init(_ continuation: AsyncThrowingStream<[UInt8], any Error>.Continuation) { self.continuation = continuation }
+    private let handshake: EventLoopPromise<Void>
+
+    init(
+        _ continuation: AsyncThrowingStream<[UInt8], any Error>.Continuation, handshake: EventLoopPromise<Void>
+    ) {
+        self.continuation = continuation
+        self.handshake = handshake
+    }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         continuation.yield(Array(unwrapInboundIn(data).readableBytesView))
     }
 
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+        if case .handshakeCompleted? = event as? TLSUserEvent { handshake.succeed() }
         if event as? ChannelEvent == .inputClosed { continuation.finish() }
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) { continuation.finish(throwing: error) }
+
     func channelInactive(context: ChannelHandlerContext) { continuation.finish() }
+
+    func handlerRemoved(context: ChannelHandlerContext) { handshake.fail(ChannelError.eof) }
 }
 
 /// A server on loopback that hands out its connections.
