@@ -20,7 +20,7 @@ struct AnswerFraming: Equatable {
     /// - Returns: false for a line that makes the body's length ambiguous.
     mutating func takes(_ role: FieldNames.Role, _ value: UnsafeRawBufferPointer) -> Bool {
         switch role {
-        case .plain: return true
+        case .plain, .secret: return true
         case .connection:
             unsafe takesConnection(value)
             return true

@@ -16,7 +16,14 @@ struct Download {
         return unsafe head.readTrailer(lines)
     }
 
-    mutating func expectsHTTP1() { head.allowsHTTP2 = false }
+    /// - Parameter last: the fields of the connection's last head.
+    mutating func expectsHTTP1(after last: FieldList) {
+        head.allowsHTTP2 = false
+        head.follows(last)
+    }
+
+    /// Gives the head's fields to the next one of the connection.
+    mutating func takeFields() -> FieldList { head.takeFields() }
 
     var isHeadWhole: Bool { head.isWhole }
     var isHTTP2: Bool { head.isWhole && head.framing.minorVersion == nil }

@@ -343,7 +343,10 @@ extension Exchange {
     }
 
     /// A connection with our own HTTP/1.1 carries the exchange.
-    func expectsHTTP1() { download.expectsHTTP1() }
+    func expectsHTTP1(after last: FieldList) { download.expectsHTTP1(after: last) }
+
+    /// The exchange has ended, and another one follows on its connection.
+    func takeFields() -> FieldList { download.takeFields() }
 
     /// Reads lines of the head, or a trailer line; moves the position to their end.
     ///

@@ -3,7 +3,14 @@ internal import HTTPTypes
 /// The names of fields in answers. Common names are created once: creating one checks and folds its letters.
 enum FieldNames {
     /// The meaning of a field for the exchange itself.
-    enum Role { case plain, connection, contentLength, transferEncoding }
+    enum Role {
+        case plain, connection, contentLength, transferEncoding
+        /// Not kept longer than its exchange.
+        case secret
+
+        /// Whether it determines how the body ends.
+        var framesBody: Bool { self == .contentLength || self == .transferEncoding }
+    }
 
     private struct Known {
         let name: HTTPField.Name
@@ -24,6 +31,7 @@ enum FieldNames {
         case .connection: .connection
         case .contentLength: .contentLength
         case .transferEncoding: .transferEncoding
+        case .setCookie, .wwwAuthenticate, .authenticationInfo: .secret
         default: .plain
         }
     }

@@ -55,6 +55,11 @@ extension UnsafeRawBufferPointer {
         return true
     }
 
+    func isEqual(to bytes: [UInt8]) -> Bool {
+        guard count == bytes.count, let base = baseAddress else { return false }
+        return unsafe memcmp(base, bytes, count) == 0
+    }
+
     /// - Parameter text: in lower case, of letters and hyphens.
     func isEqual(toLowercase text: StaticString) -> Bool {
         guard count == text.utf8CodeUnitCount else { return false }

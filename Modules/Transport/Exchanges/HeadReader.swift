@@ -31,7 +31,7 @@ struct HeadReader {
     private var searched = 0
     private var last: Line?
     private var status = HTTPResponse.Status.ok
-    private var fields = FieldList()
+    private(set) var fields = FieldList()
     private(set) var framing = AnswerFraming()
     private(set) var isWhole = false
     /// The server has said `100 Continue`.
@@ -74,8 +74,8 @@ struct HeadReader {
             unsafe trailers.fold(content)
             return .whole
         }
-        guard let field = unsafe FieldLine.read(content)?.field else { return .malformed }
-        trailers.append(field)
+        guard let parts = unsafe FieldLine.read(content) else { return .malformed }
+        unsafe trailers.append(parts, of: content)
         return .whole
     }
 
@@ -93,10 +93,15 @@ struct HeadReader {
             return true
         }
         if unsafe line.isFolded { return unsafe takesFolded(line) }
-        guard let (field, role, value) = unsafe FieldLine.read(line) else { return false }
-        last = role == .plain || role == .connection ? .field : .framing
-        fields.append(field)
+        guard let (role, value) = unsafe fields.repeats(line) ?? read(line) else { return false }
+        last = role.framesBody ? .framing : .field
         return unsafe framing.takes(role, UnsafeRawBufferPointer(rebasing: line[value]))
+    }
+
+    private mutating func read(_ line: UnsafeRawBufferPointer) -> (role: FieldNames.Role, value: Range<Int>)? {
+        guard let parts = unsafe FieldLine.read(line) else { return nil }
+        unsafe fields.append(parts, of: line)
+        return (parts.role, parts.value)
     }
 
     private mutating func takesStatus(_ line: UnsafeRawBufferPointer) -> Bool {
@@ -121,6 +126,20 @@ struct HeadReader {
         if framing.status == 100 { mayContinue = true }
         if framing.status == 103, earlyHints.count < Self.hintLimit { earlyHints.append(fields.fields) }
         (last, framing) = (nil, AnswerFraming())
-        fields.removeAll()
+        fields.startOver()
+    }
+
+    // MARK: The head before
+
+    /// Before the first line: the fields of the connection's last head, which has ended.
+    mutating func follows(_ last: FieldList) {
+        fields = last
+        fields.startOver()
+    }
+
+    /// Gives the fields to the next head of the connection.
+    mutating func takeFields() -> FieldList {
+        defer { fields = FieldList() }
+        return fields
     }
 }

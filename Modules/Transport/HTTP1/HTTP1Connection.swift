@@ -38,6 +38,8 @@ final class HTTP1Connection: HTTPConnection, DescriptorHandler {
     private var isClosed = false
     private var sentBody = 0
     private var headBytes = 0
+    /// Of the last head, between exchanges.
+    private var lastFields: FieldList?
     private var received = LoadRecord.Bytes()
     private var sentAt = LoopInstant.never
     private var firstByteAt: LoopInstant?
@@ -92,7 +94,7 @@ final class HTTP1Connection: HTTPConnection, DescriptorHandler {
     }
 
     private func begin(_ exchange: Exchange) {
-        exchange.expectsHTTP1()
+        exchange.expectsHTTP1(after: lastFields.take() ?? FieldList(remembers: true))
         var head: [UInt8] = []
         RequestHead(request: exchange.request, upload: exchange.upload).append(to: &head, host: hostLine)
         headBytes = head.count
@@ -116,6 +118,7 @@ final class HTTP1Connection: HTTPConnection, DescriptorHandler {
     ///
     /// - Returns: whether it can.
     func release() -> Bool {
+        if let exchange { lastFields = exchange.takeFields() }
         exchange = nil
         if sending.phase == .awaitsContinue { pool.loop.set(continueTimer, at: nil) }
         guard !isClosed, isAnswerWhole, sending.isOver, !isSpent, !isReadable || hasNothingToRead else { return false }
@@ -305,10 +308,10 @@ final class HTTP1Connection: HTTPConnection, DescriptorHandler {
         guard unsafe exchange.read(bytes, at: &position) else {
             return fail(exchange.attempt.failure ?? Self.malformed)
         }
-        let head = exchange.download.head
-        if sending.phase == .awaitsContinue, head.mayContinue { mayContinue() }
-        if head.isWhole { return headIsWhole(head.framing, exchange) }
-        guard head.framing.status == 0, unsafe !Self.mayBeHTTP(bytes[position...]) else { return }
+        if sending.phase == .awaitsContinue, exchange.download.head.mayContinue { mayContinue() }
+        let framing = exchange.download.head.framing
+        if exchange.download.isHeadWhole { return headIsWhole(framing, exchange) }
+        guard framing.status == 0, unsafe !Self.mayBeHTTP(bytes[position...]) else { return }
         fail(LoadError(.protocolViolation, at: .response, "The server's bytes are not HTTP."))
     }
 

@@ -13,13 +13,17 @@ package final class AnswerComparison {
 
     private let curl = CurlReader()
     private var count = 0
+    private var memory = OwnReader.Memory()
 
     package init() {}
 
     package func compare(_ answer: AnswerCase) -> Verdict {
         count += 1
         let pieces = answer.pieces()
-        let own = OwnReader.read(pieces, isHead: answer.isHead)
+        var none = OwnReader.Memory()
+        let own = OwnReader.read(pieces, isHead: answer.isHead, after: &none)
+        let next = OwnReader.read(pieces, isHead: answer.isHead, after: &memory)
+        guard own == next else { return .finding("after another answer on its connection it is read as \(next)") }
         guard case .whole(let meaning, let end) = own else {
             let others = [
                 curl.read(pieces, isHead: answer.isHead).reading, NIOReader.read(pieces, isHead: answer.isHead).0,

@@ -17,19 +17,31 @@ package struct OwnReader {
     /// Bytes that were taken.
     private var taken = 0
 
-    private init(isHead: Bool) {
+    /// The fields of an answer's head, which a connection remembers for its next one.
+    struct Memory { fileprivate var fields = FieldList(remembers: true) }
+
+    private init(isHead: Bool, after last: FieldList) {
         self.isHead = isHead
         head = HeadReader(limit: Self.headerLimit)
         head.allowsHTTP2 = false
+        head.follows(last)
     }
 
-    /// - Parameter pieces: what each `recv` returns, until the server ends the connection.
-    package static func read(_ pieces: [ArraySlice<UInt8>], isHead: Bool) -> Reading {
-        var reader = OwnReader(isHead: isHead)
+    /// - Parameters:
+    ///   - pieces: what each `recv` returns, until the server ends the connection.
+    ///   - memory: of the connection.
+    static func read(_ pieces: [ArraySlice<UInt8>], isHead: Bool, after memory: inout Memory) -> Reading {
+        var reader = OwnReader(isHead: isHead, after: memory.fields)
         for piece in pieces where reader.refusal == nil && !reader.isWhole { reader.take(Array(piece)) }
-        if let refusal = reader.refusal { return .refused(refusal) }
-        if reader.isWhole { return reader.reading(end: reader.taken) }
-        return reader.reader?.connectionEnded() == true ? reader.reading(end: nil) : .cut
+        let reading = reader.reading()
+        memory = reader.head.isWhole ? Memory(fields: reader.head.takeFields()) : Memory()
+        return reading
+    }
+
+    private mutating func reading() -> Reading {
+        if let refusal { return .refused(refusal) }
+        if isWhole { return reading(end: taken) }
+        return reader?.connectionEnded() == true ? reading(end: nil) : .cut
     }
 
     private mutating func take(_ piece: [UInt8]) {

@@ -1,5 +1,5 @@
 /// What a reader has made of the bytes of a connection.
-package enum Reading {
+package enum Reading: Equatable {
     /// - Parameter end: how many bytes the answer took; nil where the end of the connection is its end.
     case whole(Answer, end: Int?)
     /// The connection ended first.
