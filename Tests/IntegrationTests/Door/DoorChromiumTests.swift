@@ -40,7 +40,7 @@ import Testing
         #expect(!door.records.contains { $0.end == "withdrawn" })
         try await world.wipe()
         #expect(
-            try await eventually(within: .seconds(1)) { door.records.contains { $0.end == "withdrawn" } },
+            try await eventually(within: Soak.second) { door.records.contains { $0.end == "withdrawn" } },
             "\(door.records)")
         let page = try await chromium.content(of: browser, within: .seconds(20))
         #expect(page.contains("the picture failed"), "\(page)")

@@ -57,7 +57,7 @@ import Testing
             })
         #expect(session.isRunning)
         try await database.world.wipe()
-        #expect(try await eventually(within: .seconds(1)) { !session.isRunning })
+        #expect(try await eventually(within: Soak.second) { !session.isRunning })
         let outcome = try await session.outcome(within: .seconds(10))
         #expect(outcome.status == 2 && outcome.output.isEmpty, "\(outcome.error)")
         #expect(outcome.error.contains("server closed the connection"), "\(outcome.error)")

@@ -21,7 +21,7 @@ import Testing
         let loading = try curl(world, door.http, "/slow.txt")
         #expect(try await eventually { loading.output.count >= 256 }, "\(loading.error)")
         try await world.site.admin("server", "remove", "\(Intranet.name):\(world.inside.port)")
-        #expect(try await eventually(within: .seconds(1)) { !loading.isRunning })
+        #expect(try await eventually(within: Soak.second) { !loading.isRunning })
         let outcome = try await loading.outcome(within: .seconds(10))
         #expect([18, 56].contains(outcome.status), "\(outcome.status) \(outcome.error)")
         #expect(try await eventually { door.records.map(\.end) == ["refusedByPolicy"] }, "\(door.records)")

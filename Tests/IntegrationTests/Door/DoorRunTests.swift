@@ -91,7 +91,7 @@ import Testing
         let child = try world.running(["curl", "-sS", "-N", "\(world.inside.url)/slow.txt"])
         #expect(try await eventually { child.output.count >= 256 }, "\(child.error)")
         try await world.wipe()
-        #expect(try await eventually(within: .seconds(1)) { !child.isRunning })
+        #expect(try await eventually(within: Soak.second) { !child.isRunning })
         let outcome = try await child.outcome(within: .seconds(10))
         // 18: part of a file; 56 where TLS was cut off without a word.
         #expect([18, 56].contains(outcome.status), "\(outcome.status) \(outcome.error)")
