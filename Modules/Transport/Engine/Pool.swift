@@ -38,8 +38,7 @@ final class Pool: DescriptorHandler, TurnObserver {
     var carried: [Origin: Int] = [:]
     let engine: HTTP1Engine
     let protocols: OriginProtocols
-    /// The running and the waiting members.
-    private var members: [ObjectIdentifier: any PoolMember] = [:]
+    private var members = PoolMembers()
     private var origins = OriginQueue()
     private var signalled: [any PoolMember] = []
     private var waitsForTurn = false
@@ -51,7 +50,7 @@ final class Pool: DescriptorHandler, TurnObserver {
         let origin: Origin?
         /// The readiness that libcurl waits for; empty while the connection is idle or paused. Idle connections stay in
         /// epoll, so that using them again needs no system call.
-        var interest: Interest = []
+        var interest = Interest.none
     }
 
     private var connections: [Int32: Connection] = [:]
@@ -110,7 +109,7 @@ final class Pool: DescriptorHandler, TurnObserver {
         return !wasUsed && members.isEmpty
     }
 
-    var allMembers: [any PoolMember] { Array(members.values) }
+    var allMembers: [any PoolMember] { members.all }
 
     /// The connection that a member has or waits for, for a policy's decision.
     func openConnection(of member: any PoolMember) -> OpenConnection {
@@ -141,14 +140,14 @@ final class Pool: DescriptorHandler, TurnObserver {
     // MARK: Members
 
     func start(_ member: any PoolMember) {
-        members[ObjectIdentifier(member)] = member
+        members.insert(member)
         guard !member.isSuspended else { return member.attempt.isParked = true }
         if origins.admits(member) { begin(member) }
     }
 
     /// A waiting member was suspended or resumed, or its priority changed: its position in the queue changes.
     func requeue(_ member: any PoolMember) {
-        guard members[ObjectIdentifier(member)] != nil, !member.attempt.hasBegun else { return }
+        guard members.contains(member), !member.attempt.hasBegun else { return }
         if !member.attempt.isParked { origins.leftQueue(member) }
         member.attempt.isParked = member.isSuspended
         if !member.isSuspended, origins.admits(member) { begin(member) }
@@ -185,7 +184,7 @@ final class Pool: DescriptorHandler, TurnObserver {
 
     /// Ends a member's transfer from this side.
     func end(_ member: any PoolMember, _ failure: LoadError) {
-        guard members[ObjectIdentifier(member)] != nil else { return }
+        guard members.contains(member) else { return }
         remove(member, failure, isReusable: false)
     }
 
@@ -227,7 +226,7 @@ final class Pool: DescriptorHandler, TurnObserver {
 
     /// Ends the member with the loss's failure, unless it has ended meanwhile.
     func tell(_ loss: UnexplainedLoss) {
-        guard members[ObjectIdentifier(loss.member)] != nil else { return }
+        guard members.contains(loss.member) else { return }
         remove(loss.member, loss.failure, isReusable: true)
     }
 
@@ -236,7 +235,7 @@ final class Pool: DescriptorHandler, TurnObserver {
 
     private func remove(_ member: any PoolMember, _ failure: LoadError?, isReusable: Bool) {
         member.finished(failure)
-        members[ObjectIdentifier(member)] = nil
+        members.remove(member)
         if !member.attempt.isParked { origins.left(member) }
         if isRetired || origins.isStirred { scheduleTurn() }
         if releasesConnection(of: member.attempt) { return }
@@ -344,7 +343,7 @@ final class Pool: DescriptorHandler, TurnObserver {
     /// next one (HTTP/2 names the request of each). Without them it finds a dead connection.
     private func spokeUnasked(_ descriptor: Int32, _ origin: Origin) {
         guard !origin.isSecure || origin.isHTTP1Only || origins.isOneByOne(origin) else { return }
-        let isInUse = members.values.contains { member in
+        let isInUse = members.all.contains { member in
             member.attempt.claim?.origin == origin
                 && (member.isPaused || member.attempt.handle?.socket == descriptor)
         }
@@ -365,7 +364,7 @@ final class Pool: DescriptorHandler, TurnObserver {
             connections.values[index].interest = []
             return
         }
-        var interest: Interest = []
+        var interest = Interest.none
         if what & CURL_POLL_IN != 0 { interest.insert(.read) }
         if what & CURL_POLL_OUT != 0 { interest.insert(.write) }
         if let index { connections.values[index].interest = interest }

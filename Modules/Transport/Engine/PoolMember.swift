@@ -66,6 +66,8 @@ final class Attempt {
     var relays: ArraySlice<Endpoint> = []
     var relayAnswer = RelayAnswer()
     var isSignalled = false
+    /// Among the pool's members; nil if it is none.
+    var place: Int?
     /// Not in the queue, because it was suspended before it began.
     var isParked = false
     /// Set when this side ends the transfer.

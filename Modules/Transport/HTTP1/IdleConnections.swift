@@ -2,7 +2,7 @@
 struct IdleConnections {
     /// How many are kept at most.
     private let limit: Int
-    private var stacks: [Origin: [HTTP1Connection]] = [:]
+    private var stacks = OriginTable<[HTTP1Connection]>()
     private(set) var count = 0
 
     init(limit: Int) { self.limit = limit }
@@ -13,30 +13,28 @@ struct IdleConnections {
     mutating func keep(_ connection: HTTP1Connection) -> Bool {
         guard count < limit else { return false }
         count += 1
-        stacks[connection.origin, default: []].append(connection)
+        stacks.change(connection.origin, from: []) { $0.append(connection) }
         return true
     }
 
     mutating func take(to origin: Origin) -> HTTP1Connection? {
-        guard count > 0, let index = stacks.index(forKey: origin), let connection = stacks.values[index].popLast()
-        else {
-            return nil
-        }
+        guard count > 0, let connection = stacks.change(origin, { $0.popLast() }) ?? nil else { return nil }
         count -= 1
+        // An empty stack is left for the connection's return.
+        if stacks.count > limit, stacks[origin]?.isEmpty == true { stacks.remove(origin) }
         return connection
     }
 
     mutating func remove(_ connection: HTTP1Connection) {
-        guard let index = stacks.index(forKey: connection.origin),
-            let place = stacks.values[index].firstIndex(where: { $0 === connection })
-        else { return }
-        stacks.values[index].remove(at: place)
-        if stacks.values[index].isEmpty { stacks.remove(at: index) }
+        let origin = connection.origin
+        guard let place = stacks[origin]?.firstIndex(where: { $0 === connection }) else { return }
+        stacks.change(origin) { _ = $0.remove(at: place) }
+        if stacks[origin]?.isEmpty == true { stacks.remove(origin) }
         count -= 1
     }
 
     mutating func removeAll() -> [HTTP1Connection] {
-        defer { (stacks, count) = ([:], 0) }
+        defer { (stacks, count) = (OriginTable(), 0) }
         return all
     }
 }

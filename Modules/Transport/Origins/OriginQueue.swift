@@ -21,7 +21,7 @@ struct OriginClaim {
 ///
 /// libcurl has such a limit too, but counts waiting transfers as idle and late, and does not keep their order.
 struct OriginQueue {
-    private var lanes: [Origin: OriginLane<any PoolMember>] = [:]
+    private var lanes = OriginTable<OriginLane<any PoolMember>>()
     /// Origins where a waiting exchange may now be admitted.
     private var stirred: [Origin] = []
 
@@ -30,8 +30,9 @@ struct OriginQueue {
     /// - Returns: whether the member may go on now. One without a claim always may.
     mutating func admits(_ member: any PoolMember) -> Bool {
         guard let claim = member.attempt.claim else { return true }
-        let ticket = lanes[claim.origin, default: .init()].arrived(
-            member, limit: claim.limit, urgency: member.urgency)
+        let ticket = lanes.change(claim.origin, from: .init()) { lane in
+            lane.arrived(member, limit: claim.limit, urgency: member.urgency)
+        }
         member.attempt.claim?.ticket = ticket
         return ticket == nil
     }
@@ -55,7 +56,7 @@ struct OriginQueue {
     mutating func takeAdmitted() -> [any PoolMember] {
         var admitted: [any PoolMember] = []
         for origin in stirred {
-            while let member = lanes[origin]?.nextAdmitted() {
+            while let member = lanes.change(origin, { $0.nextAdmitted() }) ?? nil {
                 member.attempt.claim?.ticket = nil
                 admitted.append(member)
             }
@@ -69,21 +70,24 @@ struct OriginQueue {
     /// Whether the origin's connections carry one exchange at a time, or many.
     mutating func learned(_ origin: Origin, isMultiplexed: Bool) {
         guard let lane = lanes[origin], lane.isMultiplexed != isMultiplexed else { return }
-        lanes[origin]?.learned(isMultiplexed: isMultiplexed)
+        lanes.change(origin) { $0.learned(isMultiplexed: isMultiplexed) }
         stirred.append(origin)
     }
 
     /// Whether the origin is known to take one exchange at a time on each connection.
     func isOneByOne(_ origin: Origin) -> Bool { lanes[origin]?.isMultiplexed == false }
 
-    mutating func opened(_ origin: Origin) { lanes[origin, default: .init()].opened() }
+    mutating func opened(_ origin: Origin) { lanes.change(origin, from: .init()) { $0.opened() } }
 
     mutating func closed(_ origin: Origin) { change(origin) { $0.closed() } }
 
     private mutating func change(_ origin: Origin, _ body: (inout OriginLane<any PoolMember>) -> Void) {
-        guard let index = lanes.index(forKey: origin) else { return }
-        body(&lanes.values[index])
-        if lanes.values[index].isWaitedFor { return stirred.append(origin) }
-        if lanes.values[index].isForgettable { lanes.remove(at: index) }
+        let outcome = lanes.change(origin) { lane in
+            body(&lane)
+            return (isWaitedFor: lane.isWaitedFor, isForgettable: lane.isForgettable)
+        }
+        guard let outcome else { return }
+        if outcome.isWaitedFor { return stirred.append(origin) }
+        if outcome.isForgettable { lanes.remove(origin) }
     }
 }
