@@ -35,7 +35,7 @@ extension Connector {
             throw error
         }
         var facts = LoadFacts()
-        facts.hops = [response.facts]
+        facts.hops = response.hops
         facts.isForThisLoadOnly = isByAppsWord
         facts.decision = known.way.decision
         return LoadResponse(head: response.head, url: request.url, body: response.body, facts: facts)

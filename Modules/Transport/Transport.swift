@@ -42,8 +42,8 @@ package final class Transport: Sendable {
         }
         if request.url.isSecure { try checkVersions(path) }
         try checkWay(path)
-        let request = path.owner == nil ? request : request.alone
-        let exchange = try Exchange(request, to: endpoint, engine: engine(for: path))
+        let exchange = try Exchange(
+            path.owner == nil ? request : request.alone, to: endpoint, engine: engine(for: path))
         exchange.attachControl()
         let result = await withTaskCancellationHandler {
             await withCheckedContinuation { (continuation: Exchange.Continuation) in
@@ -54,17 +54,8 @@ package final class Transport: Sendable {
             exchange.isCancelled.store(true, ordering: .releasing)
             exchange.engine.post(.cancel(exchange))
         }
-        guard exchange.isExpectationRefused else { return try response(result.get(), to: request) }
+        guard exchange.isExpectationRefused else { return try result.get() }
         return try await self.exchange(request.withoutExpectation, via: path)
-    }
-
-    private func response(_ answer: Answer, to request: ExchangeRequest) -> ExchangeResponse {
-        var facts = HopFacts(url: request.url)
-        facts.timing = answer.timing
-        facts.connection = answer.connection
-        facts.retries = answer.retries
-        facts.earlyHints = answer.earlyHints
-        return ExchangeResponse(head: answer.head, body: answer.body, facts: facts)
     }
 
     /// Opens a byte stream to a server.

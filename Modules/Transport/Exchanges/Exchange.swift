@@ -6,23 +6,11 @@ internal import SallyportEventLoop
 internal import SallyportLoading
 internal import Synchronization
 
-/// The result of a pool once the head of an answer has arrived.
-struct Answer: Sendable {
-    var head: HTTPResponse
-    var body: ResponseBody
-    var timing: ExchangeTiming
-    var connection: ConnectionFacts
-    /// How often libcurl sent the request again.
-    var retries: Int
-    /// The fields of the answers 103.
-    var earlyHints: [HTTPFields]
-}
-
 /// One exchange in progress: created by the caller, run by a pool on the loop.
 final class Exchange: @unchecked Sendable {
     // SAFETY: variables are set by the caller before it posts the exchange to the engine, whose inbox orders the two
     // threads, and used on the loop only from then on; `isCancelled` is atomic.
-    typealias Continuation = CheckedContinuation<Result<Answer, LoadError>, Never>
+    typealias Continuation = CheckedContinuation<Result<ExchangeResponse, LoadError>, Never>
 
     let request: ExchangeRequest
     let attempt: Attempt
@@ -242,11 +230,13 @@ extension Exchange: PoolMember {
     }
 
     private func resume(_ continuation: Continuation, with body: ResponseBody) {
-        continuation.resume(
-            returning: .success(
-                Answer(
-                    head: download.head.response, body: body, timing: timing, connection: connectionFacts,
-                    retries: sends.retries, earlyHints: download.head.earlyHints)))
+        var facts = HopFacts(url: request.url)
+        facts.timing = timing
+        facts.connection = connectionFacts
+        facts.retries = sends.retries
+        facts.earlyHints = download.head.earlyHints
+        let response = ExchangeResponse(head: download.head.response, body: body, facts: facts)
+        continuation.resume(returning: .success(response))
     }
 
     private func openPipe() -> BodyPipe {

@@ -69,7 +69,16 @@ package struct ExchangeResponse: Sendable {
     package var head: HTTPResponse
     /// Reading slowly slows the server down; leaving the loop early ends the exchange.
     package var body: ResponseBody
-    package var facts: HopFacts
+    /// One. As an array, so that the facts are not copied at each step of their way to the caller.
+    package let hops: [HopFacts]
+
+    package init(head: HTTPResponse, body: ResponseBody, facts: HopFacts) {
+        self.head = head
+        self.body = body
+        hops = [facts]
+    }
+
+    package var facts: HopFacts { hops[0] }
 }
 
 extension ExchangeRequest {

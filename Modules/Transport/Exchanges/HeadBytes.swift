@@ -60,6 +60,11 @@ extension UnsafeRawBufferPointer {
         return unsafe memcmp(base, bytes, count) == 0
     }
 
+    func begins(with text: StaticString) -> Bool {
+        guard count >= text.utf8CodeUnitCount, let base = baseAddress else { return false }
+        return unsafe memcmp(base, text.utf8Start, text.utf8CodeUnitCount) == 0
+    }
+
     /// - Parameter text: in lower case, of letters and hyphens.
     func isEqual(toLowercase text: StaticString) -> Bool {
         guard count == text.utf8CodeUnitCount else { return false }

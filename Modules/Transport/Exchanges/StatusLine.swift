@@ -8,9 +8,7 @@ struct StatusLine {
 
     /// - Parameter line: without its line break.
     init?(_ line: UnsafeRawBufferPointer) {
-        guard line.count >= 10, unsafe line[..<5].elementsEqual("HTTP/".utf8), unsafe !line.hasControl else {
-            return nil
-        }
+        guard line.count >= 10, unsafe line.begins(with: "HTTP/"), unsafe !line.hasControl else { return nil }
         let code: Range<Int>
         switch unsafe line[5] {
         case UInt8(ascii: "1"):

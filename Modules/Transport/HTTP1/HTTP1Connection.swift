@@ -11,8 +11,8 @@ internal import SallyportLoading
 final class HTTP1Connection: HTTPConnection, DescriptorHandler {
     /// The most bytes that are read in one turn of the loop.
     static let turn = 192 << 10
-    /// How long an idle connection may still be used: servers close theirs before long.
-    private static let longestIdleness = Duration.seconds(118)
+    /// How long an idle connection may still be used, in nanoseconds: servers close theirs before long.
+    private static let longestIdleness: Int64 = 118_000_000_000
 
     let origin: Origin
     let descriptor: Int32
@@ -48,8 +48,8 @@ final class HTTP1Connection: HTTPConnection, DescriptorHandler {
     /// There may be unread bytes that the socket does not report.
     private var isReadable = true
     private var readInterest = Interest.read
-    private var sendInterest: Interest = []
-    private var watched: Interest = []
+    private var sendInterest = Interest.none
+    private var watched = Interest.none
     private var isFlooding = false
     private lazy var continueTimer = LoopTimer { [unowned self] in
         mayContinue()
@@ -95,8 +95,8 @@ final class HTTP1Connection: HTTPConnection, DescriptorHandler {
 
     private func begin(_ exchange: Exchange) {
         exchange.expectsHTTP1(after: lastFields.take() ?? FieldList(remembers: true))
-        var head: [UInt8] = []
-        RequestHead(request: exchange.request, upload: exchange.upload).append(to: &head, host: hostLine)
+        var head = sending.takeStorage()
+        RequestHead.append(exchange.request, with: exchange.upload, to: &head, host: hostLine)
         headBytes = head.count
         let upload = exchange.upload
         let awaitsContinue = exchange.asksToContinue
@@ -139,12 +139,12 @@ final class HTTP1Connection: HTTPConnection, DescriptorHandler {
     }
 
     /// Whether it may still be used after it has idled.
-    var isFresh: Bool { pool.now < idleSince.advanced(by: Self.longestIdleness) }
+    var isFresh: Bool { pool.now < idleSince.advanced(byNanoseconds: Self.longestIdleness) }
 
     // MARK: Sending
 
     private func send() {
-        sendInterest = []
+        sendInterest = .none
         while let exchange, !sending.isOver {
             if sending.isSent {
                 guard fill(exchange) else { return }
@@ -421,7 +421,7 @@ final class HTTP1Connection: HTTPConnection, DescriptorHandler {
     }
 
     private func forget() {
-        watched = []
+        watched = .none
         pool.loop.forget(descriptor)
     }
 

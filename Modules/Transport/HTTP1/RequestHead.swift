@@ -6,12 +6,11 @@ internal import SallyportLoading
 ///
 /// `Host`, the body's framing and `Expect` are created here; such fields of a request are dropped, since duplicates
 /// would make the request ambiguous.
-struct RequestHead {
-    let request: ExchangeRequest
-    let upload: Upload
-
+enum RequestHead {
     /// - Parameter host: the line `Host`, with its line break.
-    func append(to bytes: inout [UInt8], host: [UInt8]) {
+    static func append(
+        _ request: ExchangeRequest, with upload: Upload, to bytes: inout [UInt8], host: [UInt8]
+    ) {
         let url = request.url
         bytes.reserveCapacity(bytes.count + 512)
         append(request.method.rawValue, to: &bytes)
@@ -23,15 +22,15 @@ struct RequestHead {
         }
         append(" HTTP/1.1\r\n", to: &bytes)
         bytes += host
-        appendFields(to: &bytes)
-        appendFraming(to: &bytes)
+        appendFields(of: request, to: &bytes)
+        appendFraming(of: request, with: upload, to: &bytes)
         append("\r\n", to: &bytes)
     }
 
-    /// The `host` argument of ``append(to:host:)``.
+    /// The `host` argument of ``append(_:with:to:host:)``.
     static func hostLine(for request: ExchangeRequest) -> [UInt8] { Array("Host: \(request.url.hostField)\r\n".utf8) }
 
-    private func appendFields(to bytes: inout [UInt8]) {
+    private static func appendFields(of request: ExchangeRequest, to bytes: inout [UInt8]) {
         var saysAccept = false
         for field in request.headerFields where !HeaderLines.isOwnField(field.name) {
             if field.name == .accept { saysAccept = true }
@@ -46,7 +45,9 @@ struct RequestHead {
         if !saysAccept { append("Accept: */*\r\n", to: &bytes) }
     }
 
-    private func appendFraming(to bytes: inout [UInt8]) {
+    private static func appendFraming(
+        of request: ExchangeRequest, with upload: Upload, to bytes: inout [UInt8]
+    ) {
         guard upload.hasBody || Upload.expectsBody(request.method) else { return }
         if upload.isChunked {
             append("Transfer-Encoding: chunked\r\n", to: &bytes)
@@ -60,12 +61,12 @@ struct RequestHead {
         }
     }
 
-    private func append(_ text: String, to bytes: inout [UInt8]) {
+    private static func append(_ text: String, to bytes: inout [UInt8]) {
         var text = text
         text.withUTF8 { unsafe bytes.append(contentsOf: $0) }
     }
 
-    private func append(_ text: StaticString, to bytes: inout [UInt8]) {
+    private static func append(_ text: StaticString, to bytes: inout [UInt8]) {
         unsafe bytes.append(
             contentsOf: UnsafeBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount))
     }

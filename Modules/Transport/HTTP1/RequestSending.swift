@@ -13,6 +13,8 @@ struct RequestSending {
 
     /// The number of a body's bytes that are read at once.
     static let portion = 64 << 10
+    /// The most storage that is kept between requests, in bytes.
+    private static let keptStorage = 4 << 10
     private(set) var phase = Phase.isWhole
     private var isChunked = false
     private(set) var bytes: [UInt8] = []
@@ -30,6 +32,14 @@ struct RequestSending {
     var isOver: Bool { phase == .isGivenUp || phase == .isWhole && isSent }
     /// All bytes so far were sent.
     var isSent: Bool { start == bytes.count }
+
+    /// The storage of what was sent, empty, for the next head.
+    mutating func takeStorage() -> [UInt8] {
+        defer { bytes = [] }
+        guard isSent, bytes.capacity <= Self.keptStorage else { return [] }
+        bytes.removeAll(keepingCapacity: true)
+        return bytes
+    }
 
     mutating func sent(_ count: Int) {
         start += count

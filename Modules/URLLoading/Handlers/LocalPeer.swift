@@ -84,7 +84,7 @@ extension ResponseWriter {
         exchange.deadline = context.deadline
         let answer = try await peer.exchange(exchange, in: context)
         var facts = LoadFacts()
-        facts.hops = [answer.facts]
+        facts.hops = answer.hops
         facts.hops[0].url = request.url
         return LoadResponse(head: answer.head, url: request.url, body: answer.body, facts: facts)
     }
