@@ -239,7 +239,7 @@ import Testing
 
     @Test func aLookUpThatIsUnderWayEnds() async throws {
         try await RunningApp.run { (app: RunningApp) async throws -> Void in
-            app.site.gateway.signal(SIGSTOP)
+            try await app.site.gateway.pause()
             let asked = Lock<NameError?>(nil)
             app.sallyport.names.nslookup(Intranet.name, type: .a) { _, error in asked.withLock { $0 = error } }
             // On its way, or waiting for a connection: either ends.

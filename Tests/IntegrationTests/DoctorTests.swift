@@ -180,7 +180,7 @@ import Testing
     @Test func aGatewayThatHangsIsNamed() async throws {
         let site = try await Site.start()
         let store = try await site.activatedStore()
-        site.gateway.signal(SIGSTOP)
+        try await site.gateway.pause()
         let (report, outcome) = try await doctor(store, "--max-time", "1")
         #expect(report.failed == ["port", "relay"] && outcome.status == 69, "\(outcome.output)")
         #expect(report.advice.contains("see that it runs"))

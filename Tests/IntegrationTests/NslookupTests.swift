@@ -62,7 +62,7 @@ import Testing
             }
             #expect(await nslookup(sallyport, "broken.corp.example").error?.documentedNumber == 500)
 
-            app.site.gateway.signal(SIGSTOP)
+            try await app.site.gateway.pause()
             let late = await nslookup(sallyport, Intranet.name, within: .seconds(1))
             #expect(late.error?.documentedNumber == 100 && late.response == nil)
             app.site.gateway.signal(SIGCONT)

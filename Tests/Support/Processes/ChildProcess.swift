@@ -80,6 +80,23 @@ package final class ChildProcess: Sendable {
 
     package func signal(_ number: Int32) { child.signal(number) }
 
+    /// Stops the child, until SIGCONT, and waits until none of its threads runs: a signal alone takes effect later.
+    package func pause() async throws {
+        child.signal(SIGSTOP)
+        guard try await eventually({ isPaused }) else { throw Unexpected("\(arguments) is not paused.") }
+    }
+
+    private var isPaused: Bool {
+        let folder = "/proc/\(identifier)/task"
+        let threads = (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []
+        return !threads.isEmpty
+            && threads.allSatisfy { thread in
+                // The name before the state is in parentheses, and may have some of its own.
+                let text = KernelFile.text("\(folder)/\(thread)/stat") ?? ""
+                return text[(text.lastIndex(of: ")") ?? text.startIndex)...].hasPrefix(") T")
+            }
+    }
+
     /// Signals the child and its own children, such as the program that a wrapper runs.
     package func signalGroup(_ number: Int32) { child.signalGroup(number) }
 
