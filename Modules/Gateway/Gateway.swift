@@ -79,7 +79,7 @@ public actor Gateway: Service {
         logger: Logger = Logger(label: "sallyport.gateway")
     ) async throws(GatewayError) {
         let data: GatewayData
-        do { data = try await GatewayDirectory.open(folder, protectedBy: protector) } catch {
+        do { data = try await AdministrationClient(data: folder, protectedBy: protector).open() } catch {
             throw GatewayError(error)
         }
         self.init(data: data, at: folder, configuration: configuration, logger: logger)

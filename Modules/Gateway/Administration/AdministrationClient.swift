@@ -10,22 +10,56 @@ package import SallyportSecureStore
 package struct AdministrationClient: Sendable {
     private let path: String
     private let protector: any KeyProtector
+    private let patience: Duration
+    /// How long a process waits for another one that uses the directory for a moment: a command that is carried out, or
+    /// a gateway that starts or ends.
+    static let standardPatience: Duration = .seconds(5)
 
     private typealias Connection = NIOAsyncChannel<ByteBuffer, ByteBuffer>
 
-    package init(data path: String, protectedBy protector: any KeyProtector) {
+    /// - Parameter patience: how long to wait for another process that uses the directory, but does not listen.
+    package init(
+        data path: String, protectedBy protector: any KeyProtector, patience: Duration = standardPatience
+    ) {
         self.path = path
         self.protector = protector
+        self.patience = patience
     }
 
     /// - Throws: `forbidden` if the gateway is another user's and this is not root; `unreachable` if it gives no answer;
     ///   and the errors of opening the directory.
     package func perform(_ command: AdministrationCommand) async throws -> AdministrationReply {
-        if let reply = try await ask(command) { return reply }
-        let data = try await GatewayDirectory.open(path, protectedBy: protector)
-        let reply = await data.perform(command)
-        await data.close()
-        return reply
+        let deadline = ContinuousClock.now.advanced(by: patience)
+        while true {
+            if let reply = try await ask(command) { return reply }
+            if let data = try await open(before: deadline) {
+                let reply = await data.perform(command)
+                await data.close()
+                return reply
+            }
+        }
+    }
+
+    /// Opens the directory, to serve it.
+    ///
+    /// - Throws: `inUse` at once if a gateway listens, and after some time if another process keeps the directory open.
+    func open() async throws -> GatewayData {
+        let deadline = ContinuousClock.now.advanced(by: patience)
+        while true {
+            if let data = try await open(before: try await isServed() ? .now : deadline) { return data }
+        }
+    }
+
+    private func isServed() async throws -> Bool { try await ask(.listUsers) != nil }
+
+    /// Nil after a moment if another process has the directory open.
+    private func open(before deadline: ContinuousClock.Instant) async throws -> GatewayData? {
+        do {
+            return try await GatewayDirectory.open(path, protectedBy: protector)
+        } catch let error as GatewayError where error.code == .inUse && ContinuousClock.now < deadline {
+            try await Task.sleep(for: .milliseconds(50))
+            return nil
+        }
     }
 
     /// nil where no gateway listens.

@@ -13,6 +13,25 @@ import Testing
         return try await ChildProcess(Programs.built("sallyport"), words + location).outcome()
     }
 
+    /// As in a script that starts a gateway in the background.
+    @Test func commandsRightAfterTheStartOfAGatewayAreCarriedOut() async throws {
+        let folder = try TemporaryDirectory()
+        let (program, data) = (Programs.built("sallyport"), ["--data", folder.file("gateway")])
+        let made = try await ChildProcess(program, ["gateway", "init", "--name", "localhost"] + data).outcome()
+        #expect(made.status == 0, "\(made.error)")
+        let listens = ["--control", "127.0.0.1:0", "--relay", "127.0.0.1:0"]
+        let gateway = try ChildProcess(program, ["gateway", "run"] + listens + data)
+        for user in ["ann", "bob", "eve"] {
+            let added = try await ChildProcess(program, ["admin", "user", "add", user] + data).outcome()
+            #expect(added.status == 0, "\(added.error)")
+        }
+        #expect(try await eventually { gateway.output.hasPrefix("ready") }, "\(gateway.error)")
+        let listed = try await ChildProcess(program, ["admin", "user", "list"] + data).outcome()
+        #expect(listed.output == "ann\nbob\neve\n")
+        gateway.signal(SIGTERM)
+        #expect(try await gateway.outcome().status == 0)
+    }
+
     @Test func eachReadingCommandWorksBesideTheApp() async throws {
         try await RunningApp.run { app in
             let url = "\(app.intranet.url)/cached.txt"
