@@ -8,16 +8,24 @@ final class Scratch: @unchecked Sendable {
     /// The number of bytes that are read at once: three records, and less than what makes glibc consolidate its heap on
     /// a free.
     private static let length = 48 << 10
+    /// The number of bytes that are read where a head is expected. What is behind the head is copied once more, so that
+    /// the rest of a long body is better read to its place.
+    static let headLength = 16 << 10
     private let room = UnsafeMutableRawBufferPointer.allocate(byteCount: length, alignment: 16)
 
     deinit { unsafe room.deallocate() }
 
     /// Reads until there is no more room, or no more to read; what was read, and how the last call ended.
     ///
-    /// - Parameter expectsMuch: whether most of the buffer is likely to be filled: then the bytes are not copied.
-    func chunk(expectingMuch expectsMuch: Bool, _ read: Read) -> ([UInt8], TunnelLink.Outcome) {
+    /// - Parameters:
+    ///   - limit: the most bytes that are read, if fewer than the buffer has room for.
+    ///   - expectsMuch: whether most of the buffer is likely to be filled: then the bytes are not copied.
+    func chunk(
+        atMost limit: Int = length, expectingMuch expectsMuch: Bool = false, _ read: Read
+    ) -> ([UInt8], TunnelLink.Outcome) {
         var outcome = TunnelLink.Outcome.moved(0)
         guard expectsMuch else {
+            let room = unsafe UnsafeMutableRawBufferPointer(rebasing: room[..<min(limit, Self.length)])
             let count = unsafe Self.fill(room, &outcome, read)
             return unsafe (Array(room[..<count]), outcome)
         }

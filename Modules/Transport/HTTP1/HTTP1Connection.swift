@@ -227,10 +227,11 @@ final class HTTP1Connection: HTTPConnection, DescriptorHandler {
     }
 
     private func takeSome(for exchange: Exchange) -> (Int, TunnelLink.Outcome) {
-        let takesWhole = rest.isEmpty && isFlooding
-        let (chunk, outcome) = unsafe exchange.engine.scratch.chunk(expectingMuch: takesWhole) {
-            unsafe link.receive(into: $0)
-        }
+        let scratch = exchange.engine.scratch
+        let (chunk, outcome) =
+            body == nil
+            ? unsafe scratch.chunk(atMost: Scratch.headLength) { unsafe link.receive(into: $0) }
+            : unsafe scratch.chunk(expectingMuch: rest.isEmpty && isFlooding) { unsafe link.receive(into: $0) }
         isFlooding = Scratch.isMuch(chunk.count)
         willTake(outcome)
         if !chunk.isEmpty { take(chunk, exchange) }
