@@ -20,48 +20,37 @@ public struct LoadChain: Sendable {
     /// Calls the next stage that does not pass the request. The answer then goes to those of the passed stages that
     /// want to see it, from the bottom up.
     public func load(_ request: LoadRequest, in context: LoadContext) async throws(LoadError) -> LoadResponse {
-        var descent = Descent(stages: stages.count - position)
-        let running = firstRunning(below: &descent, of: request, in: context)
+        var descent = Descent(request, stages: stages.count - position)
+        let running = firstRunning(below: &descent, in: context)
         guard running < stages.count else {
             throw LoadError(.internalFailure, "The last stage of a chain answers; it has no next one.")
         }
-        var response = try await stages[running].load(
-            descent.changed ?? request, in: context, next: rest(below: running))
+        var response = try await stages[running].load(descent.request, in: context, next: rest(below: running))
         if let result = descent.cacheResult { response.facts.cache = result }
         guard descent.isWanted(response.head, response.facts.sentNow) else { return response }
-        return try await ascend(with: consume response, to: request, after: descent, in: context)
+        return try await ascend(with: consume response, after: descent, in: context)
     }
 
     /// The first stage that does not pass the request.
-    private func firstRunning(
-        below descent: inout Descent, of request: LoadRequest, in context: LoadContext
-    ) -> Int {
+    private func firstRunning(below descent: inout Descent, in context: LoadContext) -> Int {
         for place in position..<stages.count {
-            let stage = stages[place]
-            // Not by `??`, which would copy the request for each stage.
-            let passage =
-                if let changed = descent.changed {
-                    stage.passage(of: changed, in: context)
-                } else {
-                    stage.passage(of: request, in: context)
-                }
+            let passage = stages[place].passage(of: descent.request, in: context)
             guard passage.isPassed else { return place }
-            descent.pass(consume passage)
+            descent.pass(passage)
         }
         return stages.count
     }
 
     /// Each stage decides on the answer from the stages below it.
     private func ascend(
-        with answer: consuming LoadResponse, to request: LoadRequest, after descent: Descent,
-        in context: LoadContext
+        with answer: consuming LoadResponse, after descent: Descent, in context: LoadContext
     ) async throws(LoadError) -> LoadResponse {
         var response = answer
         for place in descent.passages.indices.reversed() {
             let passage = descent.passages[place]
             guard passage.wants(response) else { continue }
             response = try await stages[position + place].answered(
-                response, to: descent.changed(above: place) ?? request, after: passage, in: context,
+                response, to: descent.request(to: place), after: passage, in: context,
                 next: rest(below: position + place))
         }
         return response
@@ -80,21 +69,26 @@ public struct LoadChain: Sendable {
 
 /// A request on its way past stages that do not run, and their results.
 struct Descent {
-    /// The request for the next stage, if a stage has changed it.
-    private(set) var changed: LoadRequest?
+    private let original: LoadRequest
+    /// The request for the next stage.
+    private(set) var request: LoadRequest
     private(set) var passages: [LoadPassage] = []
     /// The answers that any of the stages wants to see.
     private(set) var interests: AnswerInterests = []
     /// The cache's result, if the cache was passed.
     private(set) var cacheResult: CacheResult?
 
-    init(stages: Int) { passages.reserveCapacity(stages) }
+    init(_ request: LoadRequest, stages: Int) {
+        original = request
+        self.request = request
+        passages.reserveCapacity(stages)
+    }
 
     mutating func pass(_ passage: consuming LoadPassage) {
         interests.formUnion(passage.interests)
-        if let request = passage.request { changed = request }
+        if let changed = passage.request { request = changed }
         if let result = passage.cacheResult { cacheResult = result }
-        passages.append(consume passage)
+        passages.append(passage)
     }
 
     /// Whether any of the stages wants to see an answer.
@@ -102,8 +96,9 @@ struct Descent {
         !AnswerInterests(of: head, sentNow: sentNow, among: interests).isEmpty
     }
 
-    /// The request as it reached the stage at a position, if a stage above has changed it. The additions of lower
-    /// stages, such as this server's cookies, do not concern that stage, and a redirect would send them to the next
-    /// server.
-    func changed(above place: Int) -> LoadRequest? { passages[..<place].last { $0.request != nil }?.request }
+    /// The request as it reached the stage at a position. The additions of lower stages, such as this server's cookies,
+    /// do not concern that stage, and a redirect would send them to the next server.
+    func request(to place: Int) -> LoadRequest {
+        passages[..<place].last { $0.request != nil }?.request ?? original
+    }
 }
