@@ -39,7 +39,10 @@ package struct ByteReader {
 
     /// Reads text that follows its length; nil if it is not valid UTF-8.
     package mutating func text(_ width: Int) -> String? {
-        part(width).flatMap { String(validating: $0, as: UTF8.self) }
+        guard let part = part(width) else { return nil }
+        // Most texts are ASCII, which needs no validation; that of the library costs a look-up of types for each text.
+        guard part.allSatisfy({ $0 < 0x80 }) else { return String(validating: part, as: UTF8.self) }
+        return String(decoding: part, as: UTF8.self)
     }
 }
 

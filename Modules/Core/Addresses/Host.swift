@@ -17,6 +17,10 @@ public enum Host: Sendable, Hashable, CustomStringConvertible {
             self = .name(plain)
             return
         }
+        if let plain = Self.plainNumbers(text) {
+            self = .address(.v4(plain))
+            return
+        }
         if text.utf8.first == UInt8(ascii: "[") || text.utf8.contains(UInt8(ascii: ":")) {
             self = try .address(Self.ipv6(text))
             return
@@ -131,6 +135,30 @@ extension Host {
             throw AddressError(.invalidHost, "Not an IPv6 address (RFC 4291); zones are not taken.")
         }
         return address
+    }
+
+    /// The IPv4 address if it is written in the usual way, as four decimal numbers, without a call into libidn2. All
+    /// other spellings are left to the rules for names.
+    private static func plainNumbers(_ text: String) -> UInt32? {
+        var (address, number, digits, dots) = (UInt32(0), UInt32(0), 0, 0)
+        guard text.utf8.count <= 15 else { return nil }
+        for byte in text.utf8 {
+            switch byte {
+            case UInt8(ascii: "0")...UInt8(ascii: "9"):
+                // A leading zero makes a number octal.
+                guard digits == 0 || number > 0 else { return nil }
+                number = number * 10 + UInt32(byte - UInt8(ascii: "0"))
+                digits += 1
+                guard number <= 255 else { return nil }
+            case UInt8(ascii: "."):
+                guard digits > 0, dots < 3 else { return nil }
+                address = address << 8 | number
+                (number, digits) = (0, 0)
+                dots += 1
+            default: return nil
+            }
+        }
+        return dots == 3 && digits > 0 ? address << 8 | number : nil
     }
 
     /// Whether the last label is a number, so that the whole can only be an IPv4 number (URL standard, "ends in a

@@ -81,6 +81,21 @@ import Testing
         }
     }
 
+    /// A percent-encoded byte takes the slow path.
+    @Test func theQuickPathForAddressesAgreesWithTheRules() {
+        var generator = SeededGenerator(seed: 12)
+        let pieces = ["0", "1", "9", "25", "255", "256", "00", ".", ".", ".", ".", "x"]
+        var addresses = 0
+        for _ in 0..<20_000 {
+            let text = generator.text(upTo: 9, of: pieces)
+            guard let first = text.utf8.first else { continue }
+            let quick = try? Host(text)
+            #expect(quick == (try? Host("%\(String(first, radix: 16))\(text.dropFirst())")), "\(text)")
+            if case .address = quick { addresses += 1 }
+        }
+        #expect(addresses > 100)
+    }
+
     @Test func randomTextEndsInACanonicalHostOrAnError() {
         var generator = SeededGenerator(seed: 1)
         let pieces = ["a", "xn--", ".", "-", "0x", "127", "[", "]", ":", "%2e", "%", "ü", "。", "\0", "1", "//", "@"]
