@@ -71,11 +71,19 @@ struct GatewayClient: AuthTokenKeySource, AuthTokenService {
         headers.add(name: "Host", value: "\(host):\(port)")
         headers.add(name: "Connection", value: "close")
         let head = HTTPRequestHead(version: .http1_1, method: .GET, uri: path, headers: headers)
-        return try await channel.executeThenClose { inbound, outbound in
-            try await outbound.write(.head(head))
-            try await outbound.write(.end(nil))
-            return try await Self.read(inbound)
+        var answer: Answer?
+        do {
+            try await channel.executeThenClose { inbound, outbound in
+                try await outbound.write(.head(head))
+                try await outbound.write(.end(nil))
+                answer = try await Self.read(inbound)
+            }
+        } catch {
+            // Once the answer is whole, it does not matter how the gateway ends the connection.
+            guard answer != nil else { throw error }
         }
+        guard let answer else { throw NoAnswer() }
+        return answer
     }
 
     private static func read(_ parts: NIOAsyncChannelInboundStream<HTTPClientResponsePart>) async throws -> Answer {
