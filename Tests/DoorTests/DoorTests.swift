@@ -283,7 +283,8 @@ struct DoorTests {
         let server = try world.mirror(isSecure: false)
         let app = try await DoorApp(in: world) { $0.limits.connectionsPerUser = 3 }
         let open = try (0..<3).map { _ in try app.tunnel(to: "\(server.named)") }
-        #expect(try app.visit().readAll().isEmpty)
+        #expect(throws: (any Error).self) { try app.tunnel(to: "\(server.named)") }
+        #expect(await app.door.connectionCount == 3)
         open[0].endSending()
         #expect(open[0].readAll().isEmpty)
         #expect(try await eventually { await app.door.connectionCount == 2 })
