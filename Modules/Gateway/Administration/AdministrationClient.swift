@@ -46,11 +46,16 @@ package struct AdministrationClient: Sendable {
     func open() async throws -> GatewayData {
         let deadline = ContinuousClock.now.advanced(by: patience)
         while true {
-            if let data = try await open(before: try await isServed() ? .now : deadline) { return data }
+            if let data = try await open(before: await isServed() ? .now : deadline) { return data }
         }
     }
 
-    private func isServed() async throws -> Bool { try await ask(.listUsers) != nil }
+    /// Whether a gateway listens. It is not asked anything: one that ends gives no answer, and is waited for.
+    private func isServed() async -> Bool {
+        guard let connection = try? await connect() else { return false }
+        try? await connection.executeThenClose { _, _ in }
+        return true
+    }
 
     /// Nil after a moment if another process has the directory open.
     private func open(before deadline: ContinuousClock.Instant) async throws -> GatewayData? {

@@ -43,8 +43,8 @@ import Testing
         await data.close()
     }
 
-    /// The test would take ten minutes otherwise.
-    @Test func beforeAGatewayThatListensNoneWaits() async throws {
+    /// With a wait, the test would take ten minutes.
+    @Test func besideAGatewayThatListensASecondOneIsRefusedAtOnce() async throws {
         try await ControlFixture.with { fixture in
             let path = fixture.data.path
             let client = AdministrationClient(
