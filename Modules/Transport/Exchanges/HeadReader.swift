@@ -31,7 +31,7 @@ struct HeadReader {
     private var searched = 0
     private var last: Line?
     private var status = HTTPResponse.Status.ok
-    private(set) var fields = FieldList()
+    private var fields = FieldList()
     private(set) var framing = AnswerFraming()
     private(set) var isWhole = false
     /// The server has said `100 Continue`.
@@ -131,15 +131,16 @@ struct HeadReader {
 
     // MARK: The head before
 
-    /// Before the first line: the fields of the connection's last head, which has ended.
-    mutating func follows(_ last: FieldList) {
-        fields = last
-        fields.startOver()
-    }
+    /// Called before the first line.
+    ///
+    /// - Parameter last: what ``takeFields()`` of the connection's last head returned.
+    mutating func follows(_ last: FieldList) { fields = last }
 
-    /// Gives the fields to the next head of the connection.
+    /// Gives the fields to the next head of the connection, which may come much later: without those that are not kept
+    /// so long.
     mutating func takeFields() -> FieldList {
         defer { fields = FieldList() }
+        fields.startOver()
         return fields
     }
 }
