@@ -49,7 +49,7 @@ extension TunnelStream {
     private func unreadBytes() -> LoadError? {
         var count = down.bufferedBytes
         if count == 0 {
-            count = unsafe engine.scratch.chunk(expectingMuch: false) { unsafe wire.receive(into: $0) }.0.count
+            count = unsafe engine.scratch.chunk { unsafe wire.receive(into: $0) }.0.count
         }
         guard count > 0 else { return nil }
         return LoadError(

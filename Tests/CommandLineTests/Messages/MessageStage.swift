@@ -10,7 +10,6 @@ actor MessageStage {
 
     let folder: TemporaryDirectory
     private var places: [String: String] = [:]
-    private var secrets = [planted]
     /// Open in this process, so that others find it in use.
     private var held: SecureStore?
     private var site: MessageSite?
@@ -70,6 +69,6 @@ actor MessageStage {
     /// The secrets that show in what the program says.
     func shown(in said: Said) -> [String] {
         let text = (said.output + said.error).joined(separator: "\n")
-        return (secrets + (site?.secrets ?? [])).filter { text.contains($0) }
+        return ([Self.planted] + (site?.secrets ?? [])).filter { text.contains($0) }
     }
 }
