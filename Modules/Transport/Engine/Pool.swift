@@ -12,6 +12,8 @@ final class Pool: DescriptorHandler, TurnObserver {
     private static let maximumConnections = 512
     /// The most idle handles that are kept.
     private static let maximumHandles = 64
+    /// The most tasks whose answers wait for each other.
+    private static let maximumAnswers = 32
 
     let configuration: PathConfiguration
     /// Whether exchanges share connections if the server speaks HTTP/2.
@@ -41,6 +43,7 @@ final class Pool: DescriptorHandler, TurnObserver {
     private var members = PoolMembers()
     private var origins = OriginQueue()
     private var signalled: [any PoolMember] = []
+    private var answers: [(Exchange.Continuation, Exchange.Answer)] = []
     private var waitsForTurn = false
     private var isCurlDue = false
     private var curlDeadline = LoopInstant.never
@@ -290,6 +293,7 @@ final class Pool: DescriptorHandler, TurnObserver {
     }
 
     func turnEnds() {
+        defer { resumeAnswered() }
         guard !isClosed else { return }
         waitsForTurn = false
         turnTime = nil
@@ -308,6 +312,18 @@ final class Pool: DescriptorHandler, TurnObserver {
         if origins.isStirred { for member in origins.takeAdmitted() { begin(member) } }
         if isCurlDue { scheduleTurn() }
         closeIfDone()
+    }
+
+    /// Resumes the task of an exchange at the end of the turn, together with others. Resumed one by one, each would wake
+    /// a thread that has nothing more to do and sleeps again: one and a half system calls for each request.
+    func answer(_ continuation: Exchange.Continuation, with answer: Exchange.Answer) {
+        answers.append((continuation, answer))
+        if answers.count == Self.maximumAnswers { resumeAnswered() } else { scheduleTurn() }
+    }
+
+    private func resumeAnswered() {
+        for (continuation, answer) in answers { continuation.resume(returning: answer) }
+        answers.removeAll(keepingCapacity: true)
     }
 
     private func collectDone() {

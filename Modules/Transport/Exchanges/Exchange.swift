@@ -10,7 +10,8 @@ internal import Synchronization
 final class Exchange: @unchecked Sendable {
     // SAFETY: variables are set by the caller before it posts the exchange to the engine, whose inbox orders the two
     // threads, and used on the loop only from then on; `isCancelled` is atomic.
-    typealias Continuation = CheckedContinuation<Result<ExchangeResponse, LoadError>, Never>
+    typealias Answer = Result<ExchangeResponse, LoadError>
+    typealias Continuation = CheckedContinuation<Answer, Never>
 
     let request: ExchangeRequest
     let attempt: Attempt
@@ -193,7 +194,9 @@ extension Exchange: PoolMember {
             report(failure)
             if failure == nil || download.isHeadWhole { answer(isComplete: failure == nil) }
         }
-        continuation.take()?.resume(returning: .failure(failure ?? Self.headless()))
+        if let continuation = continuation.take() {
+            pool?.answer(continuation, with: .failure(failure ?? Self.headless()))
+        }
         pipe?.finish(failure, trailers: download.head.trailerFields)
         pipe = nil
         pool = nil
@@ -236,7 +239,7 @@ extension Exchange: PoolMember {
         facts.retries = sends.retries
         facts.earlyHints = download.head.earlyHints
         let response = ExchangeResponse(head: download.head.response, body: body, facts: facts)
-        continuation.resume(returning: .success(response))
+        pool?.answer(continuation, with: .success(response))
     }
 
     private func openPipe() -> BodyPipe {
