@@ -19,6 +19,7 @@ let package = Package(
             name: "Workloads",
             dependencies: [
                 "CurlMultiPeer", "SocketPeer",
+                .product(name: "Sallyport", package: "sallyport"),
                 .product(name: "SallyportBase", package: "sallyport"),
                 .product(name: "SallyportCore", package: "sallyport"),
                 .product(name: "SallyportLoading", package: "sallyport"),

@@ -131,12 +131,11 @@ start_sockets() {
     read -r socket_port plain_port <"$work/ports"
 }
 
-# route_by_relay: what the relay rows ask for goes through the gateway, with an identity.
-route_by_relay() {
-    local port
-    for port in "${web[relay_http]}" "${web[relay_https]}"; do
-        admin server add "localhost:$port" --route relay >/dev/null
-    done
+# allow_web: the instances of the user bench may reach the web server on the way that its port stands for, and the peers
+# that are given a relay have an identity.
+allow_web() {
+    local key
+    for key in "${!web[@]}"; do admin server add "localhost:${web[$key]}" --route "${key%_*}" >/dev/null; done
     enrol "$work"
 }
 
@@ -144,10 +143,10 @@ route_by_relay() {
 write_setting() {
     export SALLYPORT_BENCH_SETTING=$work/setting.json
     mkdir -p "$work/folder"
-    python3 - "$work" "${relay:-}" "${socket_port:-}" "${web[direct_http]:-}" "${web[direct_https]:-}" \
+    python3 - "$work" "$bin/sallyport" "${relay:-}" "${socket_port:-}" "${web[direct_http]:-}" "${web[direct_https]:-}" \
         "${web[relay_http]:-}" "${web[relay_https]:-}" >"$SALLYPORT_BENCH_SETTING" <<'SETTING'
-import json, os, platform, sys
-work, relay, sockets, *ports = sys.argv[1:]
+import json, os, platform, shlex, sys
+work, program, relay, sockets, *ports = sys.argv[1:]
 kinds = [(path, scheme) for path in ("direct", "relay") for scheme in ("http", "https")]
 urls = {"direct": {}, "relay": {}}
 for (path, scheme), port in zip(kinds, ports):
@@ -157,6 +156,8 @@ setting = {"urls": urls, "authorityFile": f"{work}/server.pem", "folder": f"{wor
 if relay:
     setting["relay"] = {"url": f"https://localhost:{relay}", "authorityFile": f"{work}/ca.pem",
                         "certificateFile": f"{work}/client.pem", "keyFile": f"{work}/client.key"}
+    setting["issuer"] = shlex.join(
+        [program, "admin", "key", "issue", "bench", "com.example.bench", "--data", f"{work}/gateway"])
 if sockets: setting["socketPort"] = int(sockets)
 print(json.dumps(setting))
 SETTING

@@ -16,11 +16,13 @@ while [[ ${1:-} == --* ]]; do
     esac
     shift
 done
-build Rows SocketServer
+build Rows SocketServer sallyport
 [ -z "$only_build" ] || exit 0
 work_anywhere
 make_certificate
 start_web
+start_gateway
+allow_web
 start_sockets
 write_setting
 python3 "$here/Profile/counts.py" measure ${options[@]+"${options[@]}"} "$bin/Rows" "$@"

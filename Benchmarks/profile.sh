@@ -28,11 +28,10 @@ work_anywhere
 make_certificate
 products=(Rows)
 if [[ $servers == *sockets* ]]; then products+=(SocketServer); fi
-if [[ $servers == *relay* ]]; then products+=(sallyport); fi
+if [[ $servers == *web* ]]; then products+=(sallyport); fi
 build "${products[@]}"
-if [[ $servers == *web* ]]; then start_web; fi
+if [[ $servers == *web* ]]; then start_web && start_gateway && allow_web; fi
 if [[ $servers == *sockets* ]]; then start_sockets; fi
-if [[ $servers == *relay* ]]; then start_gateway && route_by_relay; fi
 write_setting
 profile "$(python3 "$here/Profile/rows.py" title "$TARGET")" "${TARGET//\//-}" \
     "$(python3 "$here/Profile/rows.py" operations "$TARGET")" "$bin/Rows" "$TARGET"

@@ -7,7 +7,7 @@ build Table sallyport
 make_certificate
 start_web
 start_gateway
-route_by_relay
+allow_web
 write_setting
 if [[ ${1:-} == --regression ]]; then
     shift

@@ -2,7 +2,7 @@
 """The rows of the benchmark table, from table.json. Where there is no such row it prints all, and exits with 2.
 
     rows.py check ROW[/PEER]    nothing
-    rows.py needs ROW[/PEER]    prints the servers that it needs: web, relay, sockets
+    rows.py needs ROW[/PEER]    prints the servers that it needs: web (with a gateway), sockets
     rows.py title ROW[/PEER]    prints what it is
     rows.py operations ROW[/PEER]   prints how many operations two runs do
 """
@@ -44,10 +44,7 @@ def listing():
 
 
 def needs(row):
-    servers = []
-    if "load" in row:
-        servers += ["web", "relay"] if row["load"].get("path") == "relay" else ["web"]
-    return servers + (["sockets"] if "socket" in row else [])
+    return [server for server, key in (("web", "load"), ("sockets", "socket")) if key in row]
 
 
 def main():

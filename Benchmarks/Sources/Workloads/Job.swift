@@ -21,12 +21,14 @@ public struct Job: Codable, Sendable {
     public var concurrency: Int
     /// The authority of the server's certificate; nil for plain HTTP.
     public var authorityFile: String?
-    /// The relay, for the peers that can be given one.
+    /// The relay, for the peers that are given one: Sallyport learns its own from the gateway.
     public var relay: RelayFiles?
+    /// The command, for a shell, that prints an activation link of the gateway.
+    public var issuer: String
 
     public init(
         peer: Peer, url: String, sends: Int? = nil, total: Int, concurrency: Int, authorityFile: String?,
-        relay: RelayFiles?
+        relay: RelayFiles?, issuer: String
     ) {
         self.peer = peer
         self.url = url
@@ -35,6 +37,7 @@ public struct Job: Codable, Sendable {
         self.concurrency = concurrency
         self.authorityFile = authorityFile
         self.relay = relay
+        self.issuer = issuer
     }
 }
 

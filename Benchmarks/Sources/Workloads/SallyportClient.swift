@@ -1,48 +1,40 @@
 import Foundation
-import HTTPTypes
-import SallyportBase
-import SallyportCache
-import SallyportCookies
-import SallyportCore
+import Sallyport
 import SallyportEventLoop
-import SallyportHTTPAuthentication
 import SallyportLoading
-import SallyportSecureStore
-import SallyportURLLoading
 
-/// Sallyport's URL loading with the whole pipeline on, as an instance composes it, and a policy that is asked for each
-/// request. The servers say that nothing may be stored.
+/// Sallyport's URL loading as an app has it: an instance that the gateway of the benchmarks activated, with the policy of
+/// its administrator, authentication, cookies and cache. The servers say that nothing may be stored.
 public struct SallyportClient: PeerClient {
     private let folder: URL
-    private let store: SecureStore
-    private let jar: CookieJar
-    private let system: URLLoadingSystem
+    private let sallyport: Sallyport
     private let session: SecureSession
     private let executor: (any TaskExecutor)?
     private let sent: RequestBody?
 
     public init(job: Job, isOnLoop: Bool) async throws {
         folder = FileManager.default.temporaryDirectory.appending(path: "sallyport-bench-\(UUID())")
-        store = try await SecureStore.open(
-            at: folder.path, protectedBy: .keyFile(folder.appendingPathExtension("key").path))
-        let gate = try FixedGate(relay: job.relay)
-        let (credentials, cookies) = (CredentialStorage(), CookieJar(in: store))
-        jar = cookies
-        let cache = SecureCache(store: store, gate: gate)
-        system = URLLoadingSystem(
-            gate: gate,
-            stages: { _ in
-                [
-                    AuthenticationStage(credentials: credentials), CookieStage(jar: cookies),
-                    CacheStage(cache: cache, gate: gate),
-                ]
-            })
+        sallyport = try await Sallyport.open(
+            store: folder.path, protectedBy: .keyFile(folder.appendingPathExtension("key").path),
+            application: .init("com.example.bench", version: "1.0.0.0"))
+        try await sallyport.authorization.activate(link: Self.output(of: job.issuer))
+        try await sallyport.authorize()
         var configuration = SessionConfiguration()
         configuration.connectionsPerOrigin = job.concurrency
         if let file = job.authorityFile { configuration.trust = try .only(pemFile: file) }
-        session = system.makeSession(configuration)
+        session = sallyport.makeSession(configuration)
         executor = isOnLoop ? EventLoopGroup.shared.next() : nil
         sent = job.sends.map(Self.body)
+    }
+
+    /// The first line that a shell's command prints. Foundation's `Process` does not run under valgrind.
+    private static func output(of command: String) throws -> String {
+        guard let pipe = unsafe popen(command, "r") else { throw PeerFailure("no process can be started") }
+        var line = [CChar](repeating: 0, count: 4096)
+        let isRead = unsafe fgets(&line, Int32(line.count), pipe) != nil
+        guard unsafe pclose(pipe) == 0, isRead else { throw PeerFailure("no link was issued by: \(command)") }
+        let text = String(decoding: line.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self)
+        return text.trimmingCharacters(in: .newlines)
     }
 
     /// In one array where it is small, else as it is made.
@@ -81,48 +73,8 @@ public struct SallyportClient: PeerClient {
     }
 
     public func shutdown() async throws {
-        await system.shutdown()
-        await jar.shutdown()
-        store.close()
+        await sallyport.shutdown()
         try FileManager.default.removeItem(at: folder)
         try FileManager.default.removeItem(at: folder.appendingPathExtension("key"))
-    }
-}
-
-/// A policy of two rules: everything direct, or everything through one relay.
-private struct FixedGate: AccessGate {
-    private let relay: RelayAccess?
-    private let table: RoutingTable
-
-    init(relay files: RelayFiles?) throws {
-        relay = try files.map(Self.access)
-        table = RoutingTable(default: files == nil ? .direct : .relay, defaultPorts: Set(1...65535))
-    }
-
-    private static func access(_ files: RelayFiles) throws -> RelayAccess {
-        let url = try RequestURL(files.url)
-        guard let endpoint = url.endpoint else { throw PeerFailure("the relay has no host") }
-        let key = try String(contentsOfFile: files.keyFile, encoding: .utf8)
-        return RelayAccess(
-            cluster: "main", relays: [.init(endpoint, priority: 1)], authorities: try pem(files.authorityFile),
-            identity: ClientIdentity(certificates: try pem(files.certificateFile), privateKey: Redacted(key)))
-    }
-
-    private static func pem(_ path: String) throws -> [[UInt8]] {
-        let text = try String(contentsOfFile: path, encoding: .utf8)
-        return text.components(separatedBy: "-----BEGIN CERTIFICATE-----").dropFirst().compactMap { part in
-            let base64 = part.components(separatedBy: "-----END CERTIFICATE-----")[0]
-            return Data(base64Encoded: base64, options: .ignoreUnknownCharacters).map(Array.init)
-        }
-    }
-
-    func access(to endpoint: Endpoint) throws(AccessDenied) -> ServerAccess {
-        ServerAccess(decision: table.decide(endpoint), relay: relay)
-    }
-
-    func checkAuthorized() throws(AccessDenied) {}
-
-    func onAccessChange(_ observer: @escaping @Sendable (AccessChange) -> Void) -> AccessObservation {
-        AccessObservation()
     }
 }

@@ -6,6 +6,8 @@ package struct Setting: Codable, Sendable {
     package var urls: [String: [String: String]]
     package var authorityFile: String
     package var relay: RelayFiles?
+    /// The command, for a shell, that prints an activation link; nil without a gateway, which rows with a server need.
+    package var issuer: String?
     /// The port of the server of the socket rows.
     package var socketPort: Int?
     /// An empty folder, for rows that have a store.
@@ -22,9 +24,10 @@ package struct Setting: Codable, Sendable {
         guard let folder = urls[path.rawValue]?[scheme] else {
             throw PeerFailure("the setting has no \(path) \(scheme) server")
         }
+        guard let issuer else { throw PeerFailure("the setting does not say what issues links") }
         return Job(
             peer: peer, url: "\(folder)/\(load.file)", sends: load.sends, total: load.total,
             concurrency: load.concurrency, authorityFile: load.isSecure == true ? authorityFile : nil,
-            relay: path == .relay ? relay : nil)
+            relay: path == .relay ? relay : nil, issuer: issuer)
     }
 }
