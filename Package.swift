@@ -123,7 +123,7 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
     ],
     targets: [
-        // Level 0: C shims, each imported by one module.
+        // Level 0: C shims, each for one module; CPKCS11 for both plugins of PKCS #11.
         .systemLibrary(name: "CLinux", path: "Modules/CLinux"),
         .systemLibrary(name: "CNetlink", path: "Modules/CNetlink"),
         .systemLibrary(name: "CDoor", path: "Modules/CDoor"),

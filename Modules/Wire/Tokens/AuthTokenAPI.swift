@@ -82,7 +82,7 @@ package enum AuthTokenAPI {
         }
     }
 
-    /// The service's result for a token: 100 for a valid one (Docs/Contracts.md, "Names, tokens, verification").
+    /// The service's result for a token: 100 for a valid one (Docs/AuthTokens.md, "The gateway").
     package enum Verdict: Int, Sendable, Hashable, CaseIterable {
         case valid = 100
         /// No token, an unknown key, another algorithm, a wrong signature: one result for all.
