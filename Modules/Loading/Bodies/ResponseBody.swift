@@ -11,36 +11,55 @@ public struct ResponseBody: AsyncSequence, BodySource {
     public typealias Element = [UInt8]
     public typealias Failure = LoadError
 
-    private let owner: Guardian
+    private let content: Content
 
     /// A body from a stage's own source.
-    public init(_ source: any BodySource) { owner = Guardian(source) }
+    public init(_ source: any BodySource) { content = .source(Guardian(source)) }
 
     /// A body in memory.
-    public init(_ bytes: [UInt8] = []) { owner = Guardian(BytesSource(bytes), isInMemory: true) }
+    public init(_ bytes: [UInt8] = []) { content = .bytes(HeldBytes(bytes)) }
 
-    public func makeAsyncIterator() -> Iterator { Iterator(owner) }
+    public func makeAsyncIterator() -> Iterator { Iterator(content) }
 
     /// The next chunk; nil at the end. For stages that wrap a body; others iterate over the body.
-    public func next() async throws(LoadError) -> [UInt8]? { try await owner.source.next() }
+    public func next() async throws(LoadError) -> [UInt8]? { try await content.next() }
 
     /// Ends the transfer without reading the rest. Has no effect on a body that was read to its end.
-    public func discard() { owner.source.discard() }
+    public func discard() {
+        switch content {
+        case .bytes(let held): _ = held.take()
+        case .source(let owner): owner.source.discard()
+        }
+    }
 
     /// The fields after the body (RFC 9110 §6.5) once it was read to its end; nil before, and if there are none.
-    public var trailers: HTTPFields? { owner.source.trailers }
+    public var trailers: HTTPFields? {
+        guard case .source(let owner) = content else { return nil }
+        return owner.source.trailers
+    }
 
     /// Reads the whole body.
     ///
     /// - Parameter limit: in bytes; a longer body ends the transfer.
     /// - Throws: `LoadError.Code.responseTooLarge` for one byte more than `limit`.
     public func collect(upTo limit: ByteCount) async throws(LoadError) -> [UInt8] {
+        if let bytes = try held(upTo: limit) { return bytes }
         guard var bytes = try await next() else { return [] }
         try check(bytes.count, limit)
         while let chunk = try await next() {
             try check(bytes.count + chunk.count, limit)
             bytes += chunk
         }
+        return bytes
+    }
+
+    /// The rest of a body in memory, without awaiting it; nil for a body that comes from a source.
+    ///
+    /// - Throws: as ``collect(upTo:)``.
+    package func held(upTo limit: ByteCount) throws(LoadError) -> [UInt8]? {
+        guard case .bytes(let held) = content else { return nil }
+        guard let bytes = held.take() else { return [] }
+        try check(bytes.count, limit)
         return bytes
     }
 
@@ -52,19 +71,31 @@ public struct ResponseBody: AsyncSequence, BodySource {
 
     public struct Iterator: AsyncIteratorProtocol {
         /// Keeps the body alive while it is iterated, even without another reference to it.
-        private let owner: Guardian
+        private let content: Content
         /// Nil for a body in memory, which has no connection.
         private let guardian: Guardian?
 
-        fileprivate init(_ owner: Guardian) {
-            self.owner = owner
-            guardian = owner.isInMemory ? nil : Guardian(owner.source)
+        fileprivate init(_ content: Content) {
+            self.content = content
+            guardian = if case .source(let owner) = content { Guardian(owner.source) } else { nil }
         }
 
-        public mutating func next() async throws(LoadError) -> [UInt8]? { try await owner.source.next() }
+        public mutating func next() async throws(LoadError) -> [UInt8]? { try await content.next() }
 
         public mutating func next(isolation actor: isolated (any Actor)?) async throws(LoadError) -> [UInt8]? {
-            try await owner.source.next()
+            try await content.next()
+        }
+    }
+
+    fileprivate enum Content: Sendable {
+        case bytes(HeldBytes)
+        case source(Guardian)
+
+        func next() async throws(LoadError) -> [UInt8]? {
+            switch self {
+            case .bytes(let held): held.take()
+            case .source(let owner): try await owner.source.next()
+            }
         }
     }
 
@@ -72,14 +103,24 @@ public struct ResponseBody: AsyncSequence, BodySource {
     /// that was left early keeps a connection.
     fileprivate final class Guardian: Sendable {
         let source: any BodySource
-        let isInMemory: Bool
 
-        init(_ source: any BodySource, isInMemory: Bool = false) {
-            self.source = source
-            self.isInMemory = isInMemory
-        }
+        init(_ source: any BodySource) { self.source = source }
 
         deinit { source.discard() }
+    }
+
+    /// A body in memory, which is handed out once.
+    fileprivate final class HeldBytes: Sendable {
+        private let bytes: [UInt8]
+        private let isTaken: Atomic<Bool>
+
+        init(_ bytes: [UInt8]) {
+            self.bytes = bytes
+            isTaken = Atomic(bytes.isEmpty)
+        }
+
+        /// Nil if there are none, or no more.
+        func take() -> [UInt8]? { isTaken.exchange(true, ordering: .relaxed) ? nil : bytes }
     }
 }
 
@@ -99,20 +140,4 @@ public protocol BodySource: Sendable {
 
 extension BodySource {
     public var trailers: HTTPFields? { nil }
-}
-
-private final class BytesSource: BodySource {
-    private let bytes: [UInt8]
-    private let isTaken: Atomic<Bool>
-
-    init(_ bytes: [UInt8]) {
-        self.bytes = bytes
-        isTaken = Atomic(bytes.isEmpty)
-    }
-
-    func next() async throws(LoadError) -> [UInt8]? {
-        isTaken.exchange(true, ordering: .relaxed) ? nil : bytes
-    }
-
-    func discard() { isTaken.store(true, ordering: .relaxed) }
 }

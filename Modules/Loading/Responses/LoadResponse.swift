@@ -40,9 +40,13 @@ extension LoadAnswer where Body == ResponseBody {
     ///
     /// - Throws: `responseTooLarge` for a body of more than `limit`; otherwise the body's error.
     package func collected(upTo limit: ByteCount) async throws(LoadError) -> LoadAnswer<[UInt8]> {
-        var answer = LoadAnswer<[UInt8]>(head: head, url: url, body: try await body.collect(upTo: limit), facts: facts)
-        answer.recorder = recorder
-        return answer
+        LoadAnswer<[UInt8]>(self, body: try await body.collect(upTo: limit))
+    }
+
+    /// The same, for a body that lies in memory already; nil for others.
+    package func held(upTo limit: ByteCount) throws(LoadError) -> LoadAnswer<[UInt8]>? {
+        guard let bytes = try body.held(upTo: limit) else { return nil }
+        return LoadAnswer<[UInt8]>(self, body: bytes)
     }
 
     /// The header fields that the server sent in response to this very request. For a response from the cache, these
@@ -56,6 +60,13 @@ extension LoadAnswer where Body == ResponseBody {
         let length = head.headerFields[.contentLength].flatMap { Int($0) } ?? .max
         guard length <= 16 << 10 else { return body.discard() }
         _ = try? await body.collect(upTo: .kilobytes(16))
+    }
+}
+
+extension LoadAnswer where Body == [UInt8] {
+    fileprivate init(_ response: LoadResponse, body: [UInt8]) {
+        (head, url, facts, recorder) = (response.head, response.url, response.facts, response.recorder)
+        self.body = body
     }
 }
 

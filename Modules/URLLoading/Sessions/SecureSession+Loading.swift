@@ -72,7 +72,9 @@ extension SecureSession {
         try admit()
         try running.begin()
         defer { running.end() }
-        return try await admitted(request, collectsUpTo: limit, delegate).collected(upTo: limit)
+        let response = try await admitted(request, collectsUpTo: limit, delegate)
+        if let answer = try response.held(upTo: limit) { return answer }
+        return try await response.collected(upTo: limit)
     }
 
     /// Sends a body and collects that of the answer.
