@@ -418,25 +418,27 @@ extension Exchange {
     }
 
     func fill(_ buffer: UnsafeMutableRawBufferPointer) -> Int {
-        switch unsafe portion(into: buffer) {
-        case .bytes(let count): count
-        case .end: 0
-        case .paused: Int(CURL_READFUNC_PAUSE)
-        case .failed: Int(CURL_READFUNC_ABORT)
+        switch piece(atMost: buffer.count) {
+        case .bytes(let piece):
+            unsafe buffer.copyBytes(from: piece)
+            return piece.count
+        case .end: return 0
+        case .paused: return Int(CURL_READFUNC_PAUSE)
+        case .failed: return Int(CURL_READFUNC_ABORT)
         }
     }
 
-    /// The next bytes of the body.
-    func portion(into buffer: UnsafeMutableRawBufferPointer) -> Upload.Portion {
+    /// The next bytes of the request's body.
+    func piece(atMost limit: Int) -> Upload.Piece {
         guard !flow.isHeld else { return .paused }
         active()
-        let portion = unsafe upload.fill(buffer) { [weak self] in self.map { $0.engine.post(.resumeSending($0)) } }
+        let piece = upload.next(atMost: limit) { [weak self] in self.map { $0.engine.post(.resumeSending($0)) } }
         request.control?.sent(upload.sentBytes, of: upload.totalBytes)
         if upload.isComplete {
             attempt.step = .response
             requestDone = clock.lastActivity
         }
-        return portion
+        return piece
     }
 
     func rewindBody() -> Bool { sends.mayBeSentAgain(hasSentNothing) && upload.rewind() || failsOnce() }

@@ -22,6 +22,8 @@ final class Upload {
     private let length: Int64
     private var offset = 0
     private var pipe: BodyPipe?
+    /// Of the chunk that was taken from the pipe last.
+    private var rest: ArraySlice<UInt8> = []
     private var producer: Task<Void, Never>?
     private(set) var isPaused = false
     /// The body's own failure, if it had one.
@@ -56,6 +58,8 @@ final class Upload {
         return (fields[.expect] == nil ? [expectation] : []) + (fields[.contentType] == nil ? ["Content-Type:"] : [])
     }
 
+    /// All bytes are there, and can be sent any number of times.
+    var isInMemory: Bool { if case .bytes = source { true } else { false } }
     var hasBody: Bool { if case .none = source { false } else { true } }
 
     /// Methods whose requests contain `Content-Length: 0` if they have no body (RFC 9110 §8.6).
@@ -83,8 +87,9 @@ final class Upload {
     // MARK: Bytes
 
     /// The result of a request for bytes of the body.
-    enum Portion: Equatable {
-        case bytes(Int)
+    enum Piece {
+        /// They share the storage of the source.
+        case bytes(ArraySlice<UInt8>)
         case end
         /// The source has none now; it wakes the exchange later.
         case paused
@@ -92,53 +97,54 @@ final class Upload {
         case failed
     }
 
-    func fill(_ buffer: UnsafeMutableRawBufferPointer, wake: @escaping @Sendable () -> Void) -> Portion {
+    func next(atMost limit: Int, wake: @escaping @Sendable () -> Void) -> Piece {
         switch source {
         case .none: return .end
-        case .bytes(let bytes): return unsafe copy(bytes, to: buffer)
+        case .bytes(let bytes):
+            guard offset < bytes.count else { return .end }
+            defer { isSent = offset == bytes.count }
+            return .bytes(cut(bytes[offset...], limit))
         case .produced(let produce):
             if pipe == nil { start(produce, wake: wake) }
-            return unsafe take(into: buffer)
+            return takeProduced(limit)
         }
     }
 
-    private func copy(_ bytes: [UInt8], to buffer: UnsafeMutableRawBufferPointer) -> Portion {
-        let count = min(buffer.count, bytes.count - offset)
-        unsafe buffer.copyBytes(from: bytes[offset..<offset + count])
-        offset += count
-        if offset == bytes.count { isSent = true }
-        return count > 0 ? .bytes(count) : .end
+    private func cut(_ bytes: ArraySlice<UInt8>, _ limit: Int) -> ArraySlice<UInt8> {
+        let piece = bytes.prefix(limit)
+        offset += piece.count
+        return piece
     }
 
-    private func take(into buffer: UnsafeMutableRawBufferPointer) -> Portion {
-        switch pipe?.take(upTo: buffer.count) {
-        case .bytes(let bytes): return unsafe copyChunk(bytes, to: buffer)
-        case .empty:
-            isPaused = true
-            return .paused
-        case .end, nil: return endOfProduced()
-        case .failed(let failure):
-            self.failure = LoadError(
-                .requestBodyFailed, at: .request, "The request's body failed.", underlying: failure.underlying)
-            return .failed
+    private func takeProduced(_ limit: Int) -> Piece {
+        if rest.isEmpty {
+            switch pipe?.take(upTo: .max) {
+            case .bytes(let bytes): rest = bytes[...]
+            case .empty:
+                isPaused = true
+                return .paused
+            case .end, nil: return endOfProduced()
+            case .failed(let failure):
+                self.failure = LoadError(
+                    .requestBodyFailed, at: .request, "The request's body failed.", underlying: failure.underlying)
+                return .failed
+            }
+            guard length < 0 || offset + rest.count <= length else { return wrongLength() }
         }
+        let piece = cut(rest, limit)
+        // Also an empty slice holds the storage.
+        rest = piece.count == rest.count ? [] : rest.dropFirst(piece.count)
+        return .bytes(piece)
     }
 
-    private func copyChunk(_ bytes: [UInt8], to buffer: UnsafeMutableRawBufferPointer) -> Portion {
-        guard length < 0 || offset + bytes.count <= length else { return wrongLength() }
-        unsafe buffer.copyBytes(from: bytes)
-        offset += bytes.count
-        return .bytes(bytes.count)
-    }
-
-    private func endOfProduced() -> Portion {
+    private func endOfProduced() -> Piece {
         guard length < 0 || offset == length else { return wrongLength() }
         isSent = true
         return .end
     }
 
     /// A body with another length than declared would end too early, or run into the next request.
-    private func wrongLength() -> Portion {
+    private func wrongLength() -> Piece {
         failure = LoadError(.requestBodyFailed, at: .request, "The body's length differs from the declared length.")
         return .failed
     }
@@ -156,6 +162,7 @@ final class Upload {
         guard canStartAnew else { return false }
         end()
         pipe = nil
+        rest = []
         isPaused = false
         offset = 0
         isSent = !hasBody

@@ -102,6 +102,9 @@ final class HTTP1Connection: HTTPConnection, DescriptorHandler {
         let awaitsContinue = exchange.asksToContinue
         sending = RequestSending(
             head: head, hasBody: upload.hasBody, isChunked: upload.isChunked, awaitsContinue: awaitsContinue)
+        // A short body goes with the head. The app's closure is only asked once the head has gone: its bytes may not be
+        // there a second time, for another connection.
+        if upload.isInMemory { _ = fill(exchange) }
         guard awaitsContinue else { return }
         let limit = exchange.request.continueTimeout ?? .seconds(1)
         pool.loop.set(continueTimer, at: pool.now.advanced(by: max(limit, .milliseconds(1))))
@@ -150,7 +153,7 @@ final class HTTP1Connection: HTTPConnection, DescriptorHandler {
                 guard fill(exchange) else { return }
                 continue
             }
-            switch unsafe sending.bytes.withUnsafeBytes({ unsafe link.send(.init(rebasing: $0[sending.start...])) }) {
+            switch unsafe sending.withNext({ unsafe link.send($0) }) {
             case .moved(let count), .drained(let count): sent(count, exchange)
             case .waits(let interest): return sendInterest = interest
             // The server's last bytes before it closed may still be unread.
@@ -168,12 +171,15 @@ final class HTTP1Connection: HTTPConnection, DescriptorHandler {
     /// - Returns: whether there is something to send, or there will be nothing more.
     private func fill(_ exchange: Exchange) -> Bool {
         guard sending.phase == .body else { return false }
-        switch unsafe sending.fill({ unsafe exchange.portion(into: $0) }) {
-        case .bytes(let count):
-            sentBody += count
+        switch exchange.piece(atMost: RequestSending.portion) {
+        case .bytes(let piece):
+            sending.append(piece)
+            sentBody += piece.count
             if exchange.upload.isComplete { sending.bodyIsWhole() }
             return true
-        case .end: return true
+        case .end:
+            sending.bodyIsWhole()
+            return true
         case .paused: return false
         case .failed:
             fail(

@@ -11,14 +11,20 @@ struct RequestSending {
         case isGivenUp
     }
 
-    /// The number of a body's bytes that are read at once.
-    static let portion = 64 << 10
+    /// How many bytes of a body are taken at once: as far as a request goes on that is suspended.
+    static let portion = 256 << 10
+    /// A piece of the body that is no longer, in bytes, is copied behind what is sent before it, so that both go in one
+    /// call. A longer one is sent from where it lies.
+    private static let shortPiece = 16 << 10
     /// The most storage that is kept between requests, in bytes.
     private static let keptStorage = 4 << 10
     private(set) var phase = Phase.isWhole
     private var isChunked = false
-    private(set) var bytes: [UInt8] = []
-    private(set) var start = 0
+    /// The head, the framing of chunks, and short pieces of the body.
+    private var bytes: [UInt8] = []
+    private var start = 0
+    /// A long piece of the body, which comes after the bytes.
+    private var piece: ArraySlice<UInt8> = []
 
     /// Nothing to send.
     init() {}
@@ -31,7 +37,7 @@ struct RequestSending {
 
     var isOver: Bool { phase == .isGivenUp || phase == .isWhole && isSent }
     /// All bytes so far were sent.
-    var isSent: Bool { start == bytes.count }
+    var isSent: Bool { start == bytes.count && piece.isEmpty }
 
     /// The storage of what was sent, empty, for the next head.
     mutating func takeStorage() -> [UInt8] {
@@ -41,50 +47,50 @@ struct RequestSending {
         return bytes
     }
 
+    /// Calls `send` with the bytes that are next; with none if all were sent.
+    func withNext<Result>(_ send: (UnsafeRawBufferPointer) -> Result) -> Result {
+        guard start < bytes.count else { return unsafe piece.withUnsafeBytes(send) }
+        return unsafe bytes.withUnsafeBytes { unsafe send(UnsafeRawBufferPointer(rebasing: $0[start...])) }
+    }
+
+    /// - Parameter count: how many of the next bytes were sent.
     mutating func sent(_ count: Int) {
+        guard start < bytes.count else { return sentOfPiece(count) }
         start += count
-        if start == bytes.count {
-            bytes.removeAll(keepingCapacity: true)
-            start = 0
-        }
+        guard start == bytes.count else { return }
+        bytes.removeAll(keepingCapacity: true)
+        start = 0
+    }
+
+    private mutating func sentOfPiece(_ count: Int) {
+        piece = piece.dropFirst(count)
+        guard piece.isEmpty else { return }
+        // Also an empty slice holds the storage.
+        piece = []
+        if isChunked { bytes += "\r\n".utf8 }
     }
 
     mutating func mayContinue() { if phase == .awaitsContinue { phase = .body } }
 
     mutating func giveUp() {
         phase = .isGivenUp
-        (bytes, start) = ([], 0)
+        (bytes, start, piece) = ([], 0, [])
     }
 
-    /// Adds a portion of the body.
-    ///
-    /// - Parameter fill: writes bytes of the body into the buffer and returns their number, or that there are none.
-    /// - Returns: the result of `fill`.
-    mutating func fill(_ fill: (UnsafeMutableRawBufferPointer) -> Upload.Portion) -> Upload.Portion {
-        var portion = Upload.Portion.end
-        let body = unsafe [UInt8](unsafeUninitializedCapacity: Self.portion) { buffer, count in
-            portion = unsafe fill(UnsafeMutableRawBufferPointer(buffer))
-            if case .bytes(let filled) = portion { count = filled }
-        }
-        switch portion {
-        case .bytes: append(body)
-        case .end: end()
-        case .paused, .failed: break
-        }
-        return portion
-    }
+    // MARK: Body
 
-    private mutating func append(_ body: [UInt8]) {
-        if isChunked { bytes += "\(String(body.count, radix: 16))\r\n".utf8 }
-        bytes += body
+    /// Adds a piece of the body, once what was added before is sent.
+    mutating func append(_ piece: ArraySlice<UInt8>) {
+        if isChunked { bytes += "\(String(piece.count, radix: 16))\r\n".utf8 }
+        guard piece.count <= Self.shortPiece else { return self.piece = piece }
+        bytes += piece
         if isChunked { bytes += "\r\n".utf8 }
     }
 
-    private mutating func end() {
+    /// The body's source has no more bytes. That of a body in chunks says so after its last piece was sent.
+    mutating func bodyIsWhole() {
+        guard phase == .body else { return }
         phase = .isWhole
         if isChunked { bytes += "0\r\n\r\n".utf8 }
     }
-
-    /// The body's source has no more bytes, as it said with its last portion.
-    mutating func bodyIsWhole() { if phase == .body { end() } }
 }

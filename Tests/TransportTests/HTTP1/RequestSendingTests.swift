@@ -3,22 +3,19 @@ import Testing
 @testable import SallyportTransport
 
 struct RequestSendingTests {
-    /// Fills with the portions in turn.
+    /// Sends everything, the portions in turn.
     private func drain(_ sending: inout RequestSending, _ portions: [String]) -> String {
         var rest = portions[...]
         var text = ""
         while !sending.isOver {
             if sending.isSent {
                 guard sending.phase == .body else { return text }
-                _ = unsafe sending.fill { buffer in
-                    guard let next = rest.popFirst() else { return .end }
-                    unsafe buffer.copyBytes(from: Array(next.utf8))
-                    return .bytes(next.utf8.count)
-                }
+                if let next = rest.popFirst() { sending.append(Array(next.utf8)[...]) } else { sending.bodyIsWhole() }
                 continue
             }
-            text += String(decoding: sending.bytes[sending.start...].prefix(3), as: UTF8.self)
-            sending.sent(min(3, sending.bytes.count - sending.start))
+            let next = unsafe sending.withNext { unsafe String(decoding: $0.prefix(4_000), as: UTF8.self) }
+            text += next
+            sending.sent(next.utf8.count)
         }
         return text
     }
@@ -40,6 +37,23 @@ struct RequestSendingTests {
         var sending = RequestSending(head: Array("HEAD".utf8), hasBody: true, isChunked: true, awaitsContinue: false)
         let long = String(repeating: "x", count: 17)
         #expect(drain(&sending, ["hello", long]) == "HEAD5\r\nhello\r\n11\r\n\(long)\r\n0\r\n\r\n")
+    }
+
+    /// A long piece is not copied: the framing around it is sent for itself.
+    @Test(arguments: [16 << 10, (16 << 10) + 1, 100_000])
+    func bodyOfLongChunksIsFramedAsOneOfShortOnes(length: Int) {
+        var sending = RequestSending(head: Array("HEAD".utf8), hasBody: true, isChunked: true, awaitsContinue: false)
+        let long = String(repeating: "x", count: length)
+        let framed = "\(String(length, radix: 16))\r\n\(long)\r\n"
+        #expect(drain(&sending, [long, "hello", long]) == "HEAD\(framed)5\r\nhello\r\n\(framed)0\r\n\r\n")
+    }
+
+    /// One packet instead of two.
+    @Test
+    func shortBodyThatIsThereGoesWithTheHead() {
+        var sending = RequestSending(head: Array("HEAD".utf8), hasBody: true, isChunked: false, awaitsContinue: false)
+        sending.append(Array("hello".utf8)[...])
+        #expect(unsafe sending.withNext { unsafe String(decoding: $0, as: UTF8.self) } == "HEADhello")
     }
 
     @Test
