@@ -2,16 +2,17 @@
 # Counts what some rows of the table take for each operation: instructions, allocations, hops and system calls, under
 # valgrind. Compares them with the ceilings in ceilings.json, and fails where one is above.
 #
-#   Benchmarks/counts.sh [--build] [--update] [ROW/PEER…]
+#   Benchmarks/counts.sh [--build] [--update] [--steady] [ROW/PEER…]
 #
-# `--build` only builds, `--update` writes today's figures as ceilings.
+# `--build` only builds, `--update` writes today's figures as ceilings. `--steady` compares what hardly depends on the
+# machine and on what else runs there.
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 count_only
 only_build='' options=()
 while [[ ${1:-} == --* ]]; do
     case "$1" in
         --build) only_build=1 ;;
-        --update) options+=("$1") ;;
+        --update | --steady) options+=("$1") ;;
         *) echo "counts.sh has no option $1" >&2 && exit 64 ;;
     esac
     shift
