@@ -92,14 +92,38 @@ public struct LoadFacts: Sendable {
 public struct HopFacts: Sendable, Hashable {
     public var url: RequestURL
     public var timing = ExchangeTiming()
-    public var connection = ConnectionFacts()
+    public var connection: ConnectionFacts {
+        get { shared.facts }
+        set { shared = SharedConnectionFacts(newValue) }
+    }
     /// How often the request was sent again because its connection broke before the first byte of an answer, or because
     /// the server said that it had not processed it (RFC 9110 §9.2.2, RFC 9113 §8.7).
     public var retries = 0
     /// The fields of each `103 Early Hints` that came before the head (RFC 8297); 16 at most.
     public var earlyHints: [HTTPFields] = []
+    private var shared: SharedConnectionFacts
 
-    public init(url: RequestURL) { self.url = url }
+    public init(url: RequestURL) { self.init(url: url, over: .none) }
+
+    package init(url: RequestURL, over connection: SharedConnectionFacts) {
+        self.url = url
+        shared = connection
+    }
+}
+
+/// The facts of a connection, for all exchanges over it: copying them for each would cost as much as reading a head.
+package final class SharedConnectionFacts: Sendable, Hashable {
+    package static let none = SharedConnectionFacts(ConnectionFacts())
+
+    package let facts: ConnectionFacts
+
+    package init(_ facts: ConnectionFacts) { self.facts = facts }
+
+    package static func == (one: SharedConnectionFacts, other: SharedConnectionFacts) -> Bool {
+        one === other || one.facts == other.facts
+    }
+
+    package func hash(into hasher: inout Hasher) { hasher.combine(facts) }
 }
 
 /// When each phase of an exchange ended, counted from its start. Zero for a phase that did not happen, such as the

@@ -10,7 +10,7 @@ extension Exchange {
         report.failure = failure
         report.end = attempt.elapsed(until: .now)
         if let connection = attempt.connection {
-            (report.timing, report.connection) = (timing, connectionFacts)
+            (report.timing, report.connection) = (timing, connectionFacts.facts)
             report.requestDone = requestDone.map(attempt.elapsed)
             (report.sent, report.received) = (connection.sentBytes, connection.receivedBytes)
         }
@@ -26,11 +26,13 @@ extension Exchange {
         return timing
     }
 
-    var connectionFacts: ConnectionFacts {
-        guard let connection = attempt.connection else { return ConnectionFacts() }
-        var facts = connection.facts(of: attempt, proxy: pool?.configuration.path.proxy)
-        if let pool, pool.configuration.path.owner != nil { facts.number = pool.connectionNumber }
-        facts.channelBinding = channelBinding
-        return facts
+    var connectionFacts: SharedConnectionFacts {
+        guard let connection = attempt.connection else { return .none }
+        let shared = connection.facts(of: attempt, proxy: pool?.configuration.path.proxy)
+        let number = pool?.configuration.path.owner == nil ? nil : pool?.connectionNumber
+        guard number != nil || channelBinding != nil else { return shared }
+        var facts = shared.facts
+        (facts.number, facts.channelBinding) = (number, channelBinding)
+        return SharedConnectionFacts(facts)
     }
 }

@@ -233,9 +233,8 @@ extension Exchange: PoolMember {
     }
 
     private func resume(_ continuation: Continuation, with body: ResponseBody) {
-        var facts = HopFacts(url: request.url)
+        var facts = HopFacts(url: request.url, over: connectionFacts)
         facts.timing = timing
-        facts.connection = connectionFacts
         facts.retries = sends.retries
         facts.earlyHints = download.head.earlyHints
         let response = ExchangeResponse(head: download.head.response, body: body, facts: facts)

@@ -15,7 +15,7 @@ protocol HTTPConnection: AnyObject {
     var peer: Endpoint? { get }
     var sentBytes: LoadRecord.Bytes { get }
     var receivedBytes: LoadRecord.Bytes { get }
-    func facts(of attempt: Attempt, proxy: ProxyAccess?) -> ConnectionFacts
+    func facts(of attempt: Attempt, proxy: ProxyAccess?) -> SharedConnectionFacts
     /// When the phases of the exchange were done, counted from the start of its attempt.
     ///
     /// - Parameter queue: how long it waited for its turn.
@@ -31,11 +31,11 @@ extension EasyHandle: HTTPConnection {
 
     var hasSentNothing: Bool { long(CURLINFO_REQUEST_SIZE) == 0 }
 
-    func facts(of attempt: Attempt, proxy: ProxyAccess?) -> ConnectionFacts {
+    func facts(of attempt: Attempt, proxy: ProxyAccess?) -> SharedConnectionFacts {
         var facts = attempt.connectionFacts(self, proxy: proxy)
         facts.isReused = isReused
         facts.httpVersion = long(CURLINFO_HTTP_VERSION) == Int(CURL_HTTP_VERSION_2_0) ? "HTTP/2" : "HTTP/1.1"
-        return facts
+        return SharedConnectionFacts(facts)
     }
 
     func timing(of attempt: Attempt, queue: Duration, isDirect: Bool) -> ExchangeTiming {

@@ -21,7 +21,9 @@ final class HTTP1Connection: HTTPConnection, DescriptorHandler {
     private unowned let pool: Pool
     private let link: TunnelLink
     private let isTLSWithServer: Bool
-    private let madeFacts: ConnectionFacts
+    /// Of the first exchange, and of all others.
+    private let madeFacts: SharedConnectionFacts
+    private lazy var reusedFacts = Self.reused(madeFacts)
     private let hostLine: [UInt8]
 
     private(set) var exchange: Exchange?
@@ -67,7 +69,9 @@ final class HTTP1Connection: HTTPConnection, DescriptorHandler {
         self.pool = pool
         descriptor = link.descriptor
         isTLSWithServer = exchange.attempt.serverHandshake != nil
-        madeFacts = exchange.attempt.connectionFacts(handle, proxy: pool.configuration.path.proxy)
+        var facts = exchange.attempt.connectionFacts(handle, proxy: pool.configuration.path.proxy)
+        facts.httpVersion = "HTTP/1.1"
+        madeFacts = SharedConnectionFacts(facts)
         hostLine = RequestHead.hostLine(for: exchange.request)
         rest = first
     }
@@ -455,12 +459,14 @@ final class HTTP1Connection: HTTPConnection, DescriptorHandler {
 
     var receivedBytes: LoadRecord.Bytes { received }
 
-    func facts(of attempt: Attempt, proxy: ProxyAccess?) -> ConnectionFacts {
-        var facts = madeFacts
-        facts.httpVersion = "HTTP/1.1"
-        facts.isReused = isReused
-        if isReused { facts.proxyStatus = nil }
-        return facts
+    func facts(of attempt: Attempt, proxy: ProxyAccess?) -> SharedConnectionFacts {
+        isReused ? reusedFacts : madeFacts
+    }
+
+    private static func reused(_ made: SharedConnectionFacts) -> SharedConnectionFacts {
+        var facts = made.facts
+        (facts.isReused, facts.proxyStatus) = (true, nil)
+        return SharedConnectionFacts(facts)
     }
 
     func timing(of attempt: Attempt, queue: Duration, isDirect: Bool) -> ExchangeTiming {
