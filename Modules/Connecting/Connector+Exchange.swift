@@ -101,6 +101,7 @@ extension Connector {
     ///
     /// - Returns: the response, and whether the app's own decision allowed the connection, see
     ///   ``HandshakeDialogue/isByAppsWord``.
+    @inline(__always)
     private nonisolated func send(
         _ order: ExchangeOrder, to endpoint: Endpoint, in context: LoadContext, with ways: KnownWays
     ) async throws(LoadError) -> (ExchangeResponse, Bool) {
