@@ -34,10 +34,11 @@ let package = Package(
                 .product(name: "Logging", package: "swift-log"),
             ],
             path: "Sources/Workloads"),
+        .target(name: "CountingMark", path: "Sources/CountingMark"),
         .executableTarget(
             name: "Rows",
             dependencies: [
-                "Workloads",
+                "CountingMark", "Workloads",
                 .product(name: "SallyportCookies", package: "sallyport"),
                 .product(name: "SallyportEventLoop", package: "sallyport"),
             ],

@@ -2,7 +2,8 @@
 
 A program is run twice, with a smaller and a larger number of operations in the environment variable
 SALLYPORT_OPERATIONS; what one operation takes is the difference of the counts over the difference of the numbers. So
-what it does once, such as its start, is not counted.
+what it does once, such as its start, is not counted. A start that takes a varying number of instructions, such as one
+with handshakes, ends with a call of the function `MARK`: what came before is not counted then.
 """
 import collections
 import os
@@ -11,6 +12,8 @@ import shutil
 import subprocess
 import tempfile
 
+# Of Benchmarks/Sources/CountingMark.
+MARK = "sallyport_counting_begins"
 # Calls of these functions, by what a count is called. One of the runtime's functions may call another; each is counted
 # by the one through which all pass.
 FUNCTIONS = {
@@ -140,7 +143,7 @@ def run(command, operations, callers=0, environment=None):
             # The servers, which are not counted, come first: the program finds what they sent as on an idle machine.
             "nice", "-n", "5", "valgrind", "--tool=callgrind", "--quiet", f"--callgrind-out-file={result}",
             "--demangle=no", "--compress-pos=no", "--separate-recs=1", f"--separate-callers={callers}",
-            "--fair-sched=try", "--trace-syscalls=yes", f"--log-file={log}"]
+            f"--zero-before={MARK}", "--fair-sched=try", "--trace-syscalls=yes", f"--log-file={log}"]
         end = subprocess.run(valgrind + command, env=variables, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
         if end.returncode != 0 or not os.path.exists(result):
             text = end.stderr.decode(errors="replace")

@@ -1,3 +1,4 @@
+import CountingMark
 import Foundation
 import SallyportCookies
 import SallyportEventLoop
@@ -53,12 +54,14 @@ enum Rows {
     private static func run(_ name: String, _ operations: Int, _ folder: String) async throws {
         if name == "cache-hit" {
             let page = try await CachedPage(in: folder)
+            sallyport_counting_begins()
             for _ in 0..<operations { try await page.loadBySession() }
             await page.shutdown()
         } else if name == "cookie-field" {
             // Fewer cookies than are timed: to store them takes most of a run, and a field hardly depends on it.
             let store = try await Cookies.fill(folder, sites: 500)
             let stage = try CookieStagePeer(CookieJar(in: store), sites: 500)
+            sallyport_counting_begins()
             try await stage.run(stage.with, operations)
             store.close()
         } else {
@@ -78,8 +81,9 @@ enum Rows {
             case .curl: try CurlClient(job: job)
             default: throw PeerFailure("\(peer) is not counted")
             }
-        // What is done once for each connection is no part of an operation.
+        // What is done once for each connection is no part of an operation, nor is the activation.
         _ = try await client.run(url: job.url, total: load.concurrency * 2, concurrency: load.concurrency)
+        sallyport_counting_begins()
         _ = try await client.run(url: job.url, total: operations, concurrency: load.concurrency)
         try await client.shutdown()
     }
