@@ -26,8 +26,7 @@ package enum GatewayDirectory {
 
     /// Whether a store is the data of a gateway.
     package static func isGateway(_ store: SecureStore) throws -> Bool {
-        let settings = GatewayData.Collections(store).settings
-        return try store.read { try $0.value(for: "gateway", in: settings) } != nil
+        try OwnStore(store).isGateway()
     }
 
     /// Whether a gateway has run on a directory. Needs no key.
@@ -40,7 +39,7 @@ package enum GatewayDirectory {
             guard try isGateway(store) else {
                 throw GatewayError(.notInitialized, "The store at \(path) is not the data of a gateway.")
             }
-            return try GatewayData(store) { Date() }
+            return try await GatewayData.open(store) { Date() }
         } catch {
             store.close()
             throw error

@@ -61,6 +61,7 @@ struct GatewayServices: Service {
         let verification = plain.map { makeVerification($0, parts) }
         let administration = try await AdministrationServer.bind(data: data, path: folder, logger: logger)
         let hints = await data.followHints()
+        let news = await data.store.news()
         try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask { try await control.run() }
             if let verification { group.addTask { try await verification.run() } }
@@ -71,6 +72,7 @@ struct GatewayServices: Service {
                     await data.sawAtRelay(renewed)
                 }
             }
+            group.addTask { for await _ in news.cancelOnGracefulShutdown() { await follow() } }
             group.addTask {
                 for await _ in hints.cancelOnGracefulShutdown() { await parts.events.notify(data.takeHints()) }
             }
@@ -81,6 +83,13 @@ struct GatewayServices: Service {
             try await begin(parts.relay, control, verification)
             // The first service that fails ends the others; `waitForAll` would wait for them.
             for try await _ in group {}
+        }
+    }
+
+    /// A failure is made good by the next signal, or by the next command that changes something.
+    private func follow() async {
+        do { try await data.catchUp() } catch {
+            logger.error("The gateway's store cannot be read.", metadata: ["error": "\(GatewayError(error).message)"])
         }
     }
 

@@ -51,7 +51,7 @@ struct Enterprise: Sendable {
         let store = try await SecureStore.open(
             at: folder.file("gateway"), protectedBy: .keyFile(folder.file("gateway.key")))
         try await GatewayData.initialize(store, name: "localhost")
-        let data = try GatewayData(store) { Date().addingTimeInterval(offset.withLock { $0 }) }
+        let data = try await GatewayData.open(store) { Date().addingTimeInterval(offset.withLock { $0 }) }
         for command: AdministrationCommand in [
             .addUser(user), .addUser("bob@corp.example"), .addApplication(entitlement: entitlement, version: "1.0.0.0"),
             .entitle(user: user, entitlement: entitlement, version: "1.0.0.0"),

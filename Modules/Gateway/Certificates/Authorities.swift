@@ -1,4 +1,5 @@
 internal import Foundation
+internal import SallyportBase
 internal import SallyportWire
 
 /// The authorities of a gateway, as stored.
@@ -38,6 +39,44 @@ struct AuthorityRecord: Codable, Sendable {
     /// The greatest number of former authorities: with the present and the next one, as many as a configuration may
     /// name.
     static let formerLimit = 2
+}
+
+// MARK: Changes
+
+extension AuthorityRecord {
+    /// With a next authority, which the present one endorses.
+    ///
+    /// - Parameters:
+    ///   - name: the gateway's.
+    ///   - newest: the greatest epoch of the configurations so far.
+    /// - Throws: `exists` if one is announced already, `invalid` if too many former ones are still accepted.
+    func announcing(under name: String, after newest: Int64, at now: Date) throws(GatewayError) -> AuthorityRecord {
+        guard next == nil else {
+            throw GatewayError(.exists, "An authority is announced already: `--finish` puts it in force.")
+        }
+        guard former.count < Self.formerLimit else {
+            throw GatewayError(
+                .invalid, "\(Self.formerLimit) former authorities are still accepted, the most.")
+        }
+        // A name other than the present authority's, so that no verifier confuses the two.
+        let suffix = Hexadecimal.text((0..<4).map { _ in UInt8.random(in: .min ... .max) })
+        let identity = try CertificateAuthority.create(name: "\(name) \(suffix)", now: now)
+        let endorsement = try CertificateAuthority(present).endorsement(of: identity, now: now)
+        var record = self
+        // The next configuration of each instance has a higher epoch than this one.
+        let epoch = max(Int64(now.timeIntervalSince1970 * 1000) - 1, newest)
+        record.next = Next(identity: identity, endorsement: endorsement, announced: now, epoch: epoch)
+        return record
+    }
+
+    /// With the announced authority in force, and the present one among the former; unchanged if none is announced.
+    func finished(at now: Date) -> AuthorityRecord {
+        guard let next else { return self }
+        var record = self
+        record.former.insert(Former(certificate: present.certificate, until: now.addingTimeInterval(Self.overlap)), at: 0)
+        (record.present, record.next) = (next.identity, nil)
+        return record
+    }
 }
 
 /// The authorities of a gateway, ready for use.

@@ -7,7 +7,7 @@ internal import SwiftASN1
 internal import X509
 
 /// A certificate and its private key, as they are stored.
-struct StoredIdentity: Codable, Sendable {
+struct StoredIdentity: Codable, Sendable, Hashable {
     /// DER.
     var certificate: [UInt8]
     /// PKCS#8, PEM.

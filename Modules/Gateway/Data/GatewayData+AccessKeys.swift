@@ -2,7 +2,6 @@ internal import Crypto
 internal import Foundation
 internal import SallyportBase
 internal import SallyportCore
-internal import SallyportSecureStore
 internal import SallyportWire
 
 extension GatewayData {
@@ -19,7 +18,7 @@ extension GatewayData {
         let key = AccessKey.generate()
         let record = AccessKeyRecord(user: user, userID: owner.id, entitlement: id, issued: clock())
         let digest = AccessKey.digest(key, of: user)
-        try await store.write { [collections] in try $0.set(record, for: digest, in: collections.keys) }
+        try await store.add(record, under: digest)
         let fingerprint = Array(SHA256.hash(data: authority.der))
         return try ActivationLink(
             gateway: Endpoint(host: Host(settings.name), port: settings.controlPort),
@@ -28,9 +27,9 @@ extension GatewayData {
     }
 
     /// The recorded keys, the oldest first; those of one user if one is given.
-    func accessKeys(of user: String?) throws -> [AdministrationReply.AccessKeyEntry] {
+    func accessKeys(of user: String?) async throws -> [AdministrationReply.AccessKeyEntry] {
         let now = clock()
-        return try store.read { try $0.all(in: collections.keys) }.map(\.1)
+        return try await store.accessKeys()
             .filter { user == nil || $0.user == user }
             .sorted { ($0.issued, $0.id.description) < ($1.issued, $1.id.description) }
             .map { record in
@@ -45,30 +44,24 @@ extension GatewayData {
     ///
     /// - Returns: the number of keys destroyed.
     func revokeKeys(_ which: AdministrationCommand.KeySelection) async throws -> Int {
-        try await store.write { [collections] transaction in
-            let keys = try transaction.all(in: collections.keys).filter { which.contains($0.1) }
+        try await store.removeAccessKeys { all in
+            let keys = all.filter(which.contains)
             if case .one(let id) = which {
-                guard let record = keys.first?.1 else {
+                guard let record = keys.first else {
                     throw GatewayError(.notFound, "No access key \(id): `admin key list` shows them.")
                 }
                 if let instance = record.use?.instance.instance {
                     throw GatewayError(.invalid, "The key was used: `admin wipe \(instance)` takes back what it made.")
                 }
             }
-            let unused = keys.filter { $0.1.use == nil }
-            for (digest, _) in unused { try transaction.remove(digest, from: collections.keys) }
-            return unused.count
+            return Set(keys.filter { $0.use == nil }.map(\.id))
         }
     }
 
     /// Removes the records of keys that are older than ``AccessKeyRecord/memory``.
     func forgetOldKeys() async throws {
         let oldest = clock().addingTimeInterval(-AccessKeyRecord.memory)
-        try await store.write { [collections] transaction in
-            for (digest, record) in try transaction.all(in: collections.keys) where record.issued < oldest {
-                try transaction.remove(digest, from: collections.keys)
-            }
-        }
+        _ = try await store.removeAccessKeys { Set($0.filter { $0.issued < oldest }.map(\.id)) }
     }
 }
 

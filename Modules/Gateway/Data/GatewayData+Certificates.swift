@@ -18,9 +18,7 @@ extension GatewayData {
         settings.controlPort = controlPort
         settings.relayPort = relayPort
         settings.starts += 1
-        try await store.write { [collections, settings] in
-            try $0.set(settings, for: "gateway", in: collections.settings)
-        }
+        try await own.keep(settings)
         self.settings = settings
         tell(.directory)
     }
@@ -35,33 +33,16 @@ extension GatewayData {
     /// due were made.
     func renewOwnCertificates() async throws {
         try await moveAuthorities()
-        guard !isKeepingIdentities else { return }
-        let now = clock()
-        let isServerDue = Self.isDue(server, now)
-        let isSignerDue = Self.isDue(signer, now)
-        guard isServerDue || isSignerDue else { return }
-        let newServer = isServerDue ? try authority.server(host: settings.name, now: now) : server
-        let newSigner = isSignerDue ? try authority.signer(generation: authorities.record.signers, now: now) : signer
-        try await keep(authorities.record, server: newServer, signer: newSigner)
+        let renewed = try identities.renewed(host: settings.name, under: authorities, at: clock())
+        if renewed != identities { try await keep(renewed) }
     }
 
     /// Creates the next token key if it is due, and drops keys that are no longer needed.
     func renewTokenKeys() async throws {
         let (old, new) = (tokenKeys, tokenKeys.renewed(at: clock()))
         guard new != old else { return }
-        let dropped = old.records.filter { !new.records.contains($0) }
-        try await store.write { [collections] transaction in
-            for record in new.records { try transaction.set(record, for: record.id, in: collections.tokenKeys) }
-            for record in dropped { try transaction.remove(record.id, from: collections.tokenKeys) }
-        }
+        try await own.replace(old, with: new)
         tokenKeys = new
         tell(.tokenKeys)
-    }
-
-    private static func isDue(_ identity: StoredIdentity, _ now: Date) -> Bool {
-        guard let start = CertificateAuthority.start(ofDER: identity.certificate),
-            let end = CertificateAuthority.end(ofDER: identity.certificate)
-        else { return true }
-        return now.timeIntervalSince(start) > end.timeIntervalSince(start) * 2 / 3
     }
 }

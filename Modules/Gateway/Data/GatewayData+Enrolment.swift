@@ -16,8 +16,7 @@ extension GatewayData {
     func enroll(_ credentials: BasicCredentials, request: [UInt8], source: [UInt8]) async throws -> [[UInt8]] {
         let now = clock()
         let digest = AccessKey.digest(credentials.password.reveal(), of: credentials.user)
-        let record = try store.read { try $0.value(for: digest, in: collections.keys) }
-        guard let record else { throw wrongTry(from: source, at: now) }
+        guard let record = try await store.accessKey(under: digest) else { throw wrongTry(from: source, at: now) }
         let key = try CertificateAuthority.key(ofRequest: request)
         let keyDigest = Array(SHA256.hash(data: Self.bytes(of: key)))
         let isEntitled = !directory.versions(for: record).isEmpty
@@ -25,7 +24,6 @@ extension GatewayData {
             return [use.certificate, authority.der]
         }
         try Self.checkUnused(record, at: now)
-        guard isEntitled else { throw Self.refusal }
         return try await consume(record, digest: digest, key: key, keyDigest: keyDigest, now: now)
     }
 
@@ -33,10 +31,8 @@ extension GatewayData {
         guard wrongTries.takes(source, at: now) else {
             return GatewayError(.limited, "Too many wrong tries: wait a second.")
         }
-        return Self.refusal
+        return AccessKeyRecord.refusal
     }
-
-    private static var refusal: GatewayError { GatewayError(.unauthorized, "User and access key are not accepted.") }
 
     private static func checkUnused(_ record: AccessKeyRecord, at now: Date) throws(GatewayError) {
         switch record.standing(at: now) {
@@ -50,7 +46,8 @@ extension GatewayData {
         P256.Signing.PublicKey(key).map { Array($0.x963Representation) } ?? []
     }
 
-    /// The new instance is in memory before it is durable, so that a removal that comes meanwhile ends it too.
+    /// The right is judged in the transaction that uses up the key, so that a removal comes before it or after it: then
+    /// it ends the new instance too.
     private func consume(
         _ record: AccessKeyRecord, digest: [UInt8], key: Certificate.PublicKey, keyDigest: [UInt8], now: Date
     ) async throws -> [[UInt8]] {
@@ -59,40 +56,17 @@ extension GatewayData {
         let instance = InstanceRecord(
             name: name, user: record.user, userID: record.userID, certificate: .init(certificate), activated: now)
         let use = AccessKeyRecord.Use(publicKey: keyDigest, instance: name, certificate: certificate, time: now)
-        instances[name.instance] = instance
-        let winner: AccessKeyRecord.Use
-        do {
-            winner = try await store.write { [collections] transaction in
-                try Self.use(use, of: digest, for: instance, in: transaction, collections)
-            }
-        } catch {
-            instances[name.instance] = nil
-            throw error
+        let consumption = try await store.consume(digest, for: use, by: instance, known: knownDirectory) {
+            directory, key in
+            guard !directory.versions(for: key).isEmpty else { throw AccessKeyRecord.refusal }
         }
-        // The relay decides by a snapshot, which must contain the instance before the instance connects.
-        if winner == use { tell(.instance(name.instance)) } else { instances[name.instance] = nil }
-        return [winner.certificate, authority.der]
-    }
-
-    /// Reads the key again in the transaction: if two requests use it at once, the second finds the first one's use; if
-    /// it was removed meanwhile, there is no key.
-    ///
-    /// - Returns: the use that was recorded first.
-    private static func use(
-        _ use: AccessKeyRecord.Use, of digest: [UInt8], for instance: InstanceRecord, in transaction: WriteTransaction,
-        _ collections: Collections
-    ) throws -> AccessKeyRecord.Use {
-        guard var current = try transaction.value(for: digest, in: collections.keys) else { throw refusal }
-        if let earlier = current.use {
-            guard earlier.publicKey == use.publicKey else {
-                throw GatewayError(.keyUsed, "The access key was used already.")
-            }
-            return earlier
+        switch consumption {
+        case .made(let revision):
+            // The relay must know the instance before the instance connects.
+            try await catchUp(to: revision)
+            return [certificate, authority.der]
+        case .repeated(let earlier): return [earlier.certificate, authority.der]
         }
-        current.use = use
-        try transaction.set(current, for: digest, in: collections.keys)
-        try transaction.set(instance, for: instance.name.instance.description, in: collections.instances)
-        return use
     }
 
     /// Renews an instance's certificate.

@@ -6,35 +6,23 @@ internal import SallyportWire
 // MARK: Changing one
 
 extension GatewayData {
-    /// Changes the record of an instance, in memory at once and durably when this returns.
+    /// Changes the record of an instance; durable and in force when this returns.
     ///
-    /// `change` receives the current record, and is not interleaved with other changes, so that simultaneous changes do
-    /// not undo each other. If the store fails, the memory is restored.
-    ///
-    /// - Parameter isAnnounced: whether relay and event streams are informed.
+    /// - Parameter edit: decides by the record in the store, in a transaction; pure.
     @discardableResult
-    func change(
-        _ id: InstanceIdentifier, isAnnounced: Bool = true, _ change: (inout InstanceRecord) throws -> Void
-    ) async throws -> InstanceRecord {
-        guard let before = instances[id] else {
-            throw GatewayError(.notFound, "No instance \(id): `admin instances` shows them.")
+    func change<Value: Sendable>(
+        _ id: InstanceIdentifier, _ edit: @escaping @Sendable (inout InstanceRecord) throws -> Value
+    ) async throws -> InstanceChange<Value> {
+        let seen = contacts.last(with: id)
+        let change = try await store.change(id) { (record: inout InstanceRecord) in
+            let before = record
+            let value = try edit(&record)
+            // The last contact goes along with any write, and makes none of its own.
+            if record != before { record.lastSeen = seen ?? record.lastSeen }
+            return value
         }
-        var record = before
-        try change(&record)
-        guard record != before else { return record }
-        // The last contact goes along with any write, and makes none of its own.
-        record.lastSeen = contacts.last(with: id) ?? record.lastSeen
-        instances[id] = record
-        do {
-            try await store.write { [collections, record] in
-                try $0.set(record, for: id.description, in: collections.instances)
-            }
-        } catch {
-            if instances[id] == record { instances[id] = before }
-            throw error
-        }
-        if isAnnounced { tell(.instance(id)) }
-        return record
+        try await settle(change)
+        return change
     }
 
     /// Applies an administrator's decision to one instance.
@@ -84,17 +72,26 @@ extension GatewayData {
     /// - Throws: `unauthorized` for an unknown serial number, `retired` for one that was replaced.
     @discardableResult
     func admitted(_ presented: PresentedCertificate) async throws -> InstanceRecord {
-        guard let record = instances[presented.name.instance], record.name == presented.name else {
-            throw GatewayError(.unauthorized, "The instance is not known here.")
-        }
+        let record = try await known(presented)
         let standing = record.standing(of: presented.serial)
         if standing.isAccepted { contacts.note(record.name.instance, at: clock()) }
         switch standing {
         case .current: return record
-        case .renewed: return try await change(record.name.instance) { $0.adopt(presented.serial) }
+        case .renewed: return try await change(record.name.instance) { $0.adopt(presented.serial) }.record
         case .retired: throw GatewayError(.retired, "The certificate was replaced by a renewed one.")
         case .unknown: throw GatewayError(.unauthorized, "The certificate is not known here.")
         }
+    }
+
+    /// The record of the instance that a certificate names. If the instance or the certificate is not known, another
+    /// gateway may have just made it, so the store is followed first.
+    func known(_ presented: PresentedCertificate) async throws -> InstanceRecord {
+        let id = presented.name.instance
+        if instances[id]?.standing(of: presented.serial) ?? .unknown == .unknown { try await catchUp() }
+        guard let record = instances[id], record.name == presented.name else {
+            throw GatewayError(.unauthorized, "The instance is not known here.")
+        }
+        return record
     }
 
     /// The relay saw a renewed certificate: the previous one is refused from now on.

@@ -5,7 +5,7 @@ internal import SallyportWire
 // Commands that only list.
 extension GatewayData {
     /// The answer to a command that lists something; nil for every other command.
-    func listed(_ command: AdministrationCommand) throws -> AdministrationReply? {
+    func listed(_ command: AdministrationCommand) async throws -> AdministrationReply? {
         switch command {
         case .listUsers: .users(directory.users.keys.sorted())
         case .listApplications: .applications(directory.applicationEntries)
@@ -15,7 +15,7 @@ extension GatewayData {
         case .listRealms:
             .realms(directory.realms.sorted { $0.key < $1.key }.map { .init(realm: $0.key, kdcs: $0.value) })
         case .listInstances: .instances(instances.values.map(entry).sorted { $0.instance < $1.instance })
-        case .listKeys(let user): .accessKeys(try accessKeys(of: user))
+        case .listKeys(let user): .accessKeys(try await accessKeys(of: user))
         case .show: .configuration(try directory.declaration.yaml())
         default: nil
         }

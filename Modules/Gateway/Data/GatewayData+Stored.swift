@@ -25,25 +25,19 @@ extension GatewayData {
     func standing(
         ofStoreWith stored: Int64, told: Int64?, of presented: PresentedCertificate
     ) async throws -> StoreStanding {
-        guard let record = instances[presented.name.instance], record.name == presented.name else {
-            throw GatewayError(.unauthorized, "The instance is not known here.")
-        }
-        let certificate = record.standing(of: presented.serial)
+        let certificate = try await known(presented).standing(of: presented.serial)
         guard certificate != .unknown else { throw GatewayError(.unauthorized, "The certificate is not known here.") }
         if certificate.isAccepted { contacts.note(presented.name.instance, at: clock()) }
-        guard stored < record.stored else {
-            // A report under a retired certificate is used only if it speaks against the store.
-            guard certificate != .retired else { return .current }
-            // An epoch that was never signed is not recorded: no later report could reach it.
-            let noted = min(stored, newestEpoch(of: record))
-            guard noted > record.stored else { return .current }
-            try await change(presented.name.instance, isAnnounced: false) {
-                $0.stored = max($0.stored, noted)
+        return try await change(presented.name.instance) { record in
+            guard stored < record.stored else {
+                // A report under a retired certificate is used only if it speaks against the store. An epoch that was
+                // never signed is not recorded: no later report could reach it.
+                if certificate != .retired { record.stored = max(record.stored, min(stored, record.epoch)) }
+                return .current
             }
-            return .current
-        }
-        guard told == record.stored else { return .behind(record.stored) }
-        try await change(presented.name.instance) { $0.withdrawals.insert(.locked) }
-        return .putBack
+            guard told == record.stored else { return .behind(record.stored) }
+            record.withdrawals.insert(.locked)
+            return .putBack
+        }.value
     }
 }

@@ -6,26 +6,30 @@ package import SallyportSecureStore
 internal import SallyportWire
 internal import X509
 
-/// The state of a gateway: directory, instances, keys, identities. Only this actor writes the gateway's store.
+/// The state of a gateway in memory: directory, instances, keys, identities.
 ///
-/// An actor, so that each change is one transaction and each of two uses of one access key sees the other.
+/// An actor, since all parts of the gateway share it. What the gateway may share with others lies in a ``GatewayStore``;
+/// it enters this actor's memory by ``catchUp()`` only, one's own changes included.
 package actor GatewayData {
-    let store: SecureStore
-    let collections: Collections
-    var directory: Directory { didSet { revision += 1 } }
-    var instances: [InstanceIdentifier: InstanceRecord]
+    let store: any GatewayStore
+    let own: OwnStore
+    /// The revision of the store that the memory has reached.
+    private var followed: Int64 = 0
+    /// The revision of the store with which the directory came.
+    private var directoryRevision: Int64 = 0
+    /// Applies what is new in the store, one run at a time.
+    private var following: Task<Void, any Error>?
+    private(set) var directory = Directory() { didSet { revision += 1 } }
+    private(set) var instances: [InstanceIdentifier: InstanceRecord] = [:]
     var settings: GatewaySettings { didSet { revision += 1 } }
     /// Increases with each change of what instances share.
     private(set) var revision: UInt64 = 1
-    /// The epochs of the instances whose configuration was signed since the start.
-    var epochs: [InstanceIdentifier: EpochLedger] = [:]
     let maker = ConfigurationMaker()
     let contacts = ContactLedger()
     /// The policy by which the relay decides, apart from the instances, and the revision for which it was made.
     var snapshot: (revision: UInt64, value: RelaySnapshot)?
-    var authorities: Authorities { didSet { revision += 1 } }
-    var signer: StoredIdentity
-    var server: StoredIdentity
+    private(set) var authorities: Authorities { didSet { revision += 1 } }
+    private(set) var identities: OwnIdentities
     var tokenKeys: TokenKeys { didSet { readyTokenKeys = ReadyTokenKeys(tokenKeys) } }
     private(set) var readyTokenKeys: ReadyTokenKeys
     /// The published state; kept up to date once it was asked for.
@@ -34,113 +38,167 @@ package actor GatewayData {
     private var hints = ChangeHints()
     private var hinted: AsyncStream<Void>.Continuation?
     let clock: @Sendable () -> Date
-    /// Whether new authorities or certificates of the gateway are being written.
-    var isKeepingIdentities = false
     /// Receives the data as an argument, so that it needs no reference, which would be a cycle.
     typealias Observer = @Sendable (isolated GatewayData, GatewayChange) -> Void
     private var observers: [Observer] = []
     /// Counts wrong access keys by source.
     var wrongTries = RateLimiter<[UInt8]>(.wrongTries)
 
-    struct Collections: Sendable {
-        let directory: StoreCollection<String, Directory>
-        let instances: StoreCollection<String, InstanceRecord>
-        let keys: StoreCollection<[UInt8], AccessKeyRecord>
-        let settings: StoreCollection<String, GatewaySettings>
-        let identities: StoreCollection<String, StoredIdentity>
-        let authorities: StoreCollection<String, AuthorityRecord>
-        let tokenKeys: StoreCollection<String, TokenKeyRecord>
-
-        init(_ store: SecureStore) {
-            directory = store.reservedCollection("gateway.directory", of: Directory.self)
-            instances = store.reservedCollection("gateway.instances", of: InstanceRecord.self)
-            keys = store.reservedCollection("gateway.keys", of: AccessKeyRecord.self, keyedBy: [UInt8].self)
-            settings = store.reservedCollection("gateway.settings", of: GatewaySettings.self)
-            identities = store.reservedCollection("gateway.identities", of: StoredIdentity.self)
-            authorities = store.reservedCollection("gateway.authorities", of: AuthorityRecord.self)
-            tokenKeys = store.reservedCollection("gateway.tokenKeys", of: TokenKeyRecord.self)
-        }
-    }
-
     /// Creates the data of a new gateway in an empty store: its authority, its certificates, and an empty directory that
     /// denies everything.
     package static func initialize(_ store: SecureStore, name: String) async throws {
-        let collections = Collections(store)
         guard let host = (try? Host(name))?.bareText else {
             throw GatewayError(
                 .invalid, "A gateway's name is the host name by which apps reach it, which '\(name)' is not.")
         }
         let now = Date()
         let record = AuthorityRecord(present: try CertificateAuthority.create(name: host, now: now))
-        let authority = try CertificateAuthority(record.present)
-        let server = try authority.server(host: host, now: now)
-        let signer = try authority.signer(generation: record.signers, now: now)
-        let settings = GatewaySettings(
-            name: host, controlPort: ControlAPI.defaultPort, relayPort: ControlAPI.defaultRelayPort)
-        try await store.write { transaction in
-            try transaction.set(record, for: "authorities", in: collections.authorities)
-            try transaction.set(server, for: "server", in: collections.identities)
-            try transaction.set(signer, for: "signer", in: collections.identities)
-            try transaction.set(settings, for: "gateway", in: collections.settings)
-            try transaction.set(Directory(), for: "directory", in: collections.directory)
-        }
+        let own = OwnStore(store)
+        try await EmbeddedStore.initialize(store, record)
+        try await own.keep(OwnIdentities(host: host, under: Authorities(record), at: now))
+        // Last: a store with settings is a gateway.
+        try await own.keep(
+            GatewaySettings(name: host, controlPort: ControlAPI.defaultPort, relayPort: ControlAPI.defaultRelayPort))
     }
 
+    /// Reads the data of a gateway that stands alone.
+    ///
     /// - Parameter clock: the wall clock.
-    init(_ store: SecureStore, clock: @escaping @Sendable () -> Date) throws {
-        self.store = store
-        self.clock = clock
-        let collections = Collections(store)
-        self.collections = collections
-        let loaded = try store.read { snapshot in
-            (
-                try snapshot.value(for: "gateway", in: collections.settings),
-                try snapshot.value(for: "directory", in: collections.directory),
-                try snapshot.all(in: collections.instances),
-                try snapshot.value(for: "authorities", in: collections.authorities),
-                try snapshot.value(for: "server", in: collections.identities),
-                try snapshot.value(for: "signer", in: collections.identities),
-                try snapshot.all(in: collections.tokenKeys)
-            )
+    static func open(_ store: SecureStore, clock: @escaping @Sendable () -> Date) async throws -> GatewayData {
+        try await GatewayData(EmbeddedStore(store), own: OwnStore(store), clock: clock)
+    }
+
+    /// Reads the whole state.
+    init(_ store: any GatewayStore, own: OwnStore, clock: @escaping @Sendable () -> Date) async throws {
+        guard let content = try own.content() else {
+            throw GatewayError(.notInitialized, "There is no gateway here: `sallyport gateway init` creates one.")
         }
-        guard let settings = loaded.0, let directory = loaded.1, let authorities = loaded.3, let server = loaded.4,
-            let signer = loaded.5
-        else { throw GatewayError(.notInitialized, "There is no gateway here: `sallyport gateway init` creates one.") }
-        self.settings = settings
-        self.directory = directory
-        self.authorities = try Authorities(authorities)
-        self.server = server
-        self.signer = signer
-        tokenKeys = TokenKeys(loaded.6.map(\.1))
+        let state = try await store.changes(after: nil)
+        guard let record = state.authorities?.value else {
+            throw GatewayError(.notInitialized, "There is no authority here: `sallyport gateway init` creates one.")
+        }
+        (self.store, self.own, self.clock) = (store, own, clock)
+        settings = content.settings
+        identities = content.identities
+        tokenKeys = TokenKeys(content.tokenKeys)
         readyTokenKeys = ReadyTokenKeys(tokenKeys)
-        instances = Dictionary(loaded.2.map { ($0.1.name.instance, $0.1) }) { first, _ in first }
+        authorities = try Authorities(record)
+        try await apply(state)
     }
 
     /// Closes the store. Observers are not called any more, and are released.
-    package func close() {
+    package func close() async {
         observers = []
         hinted?.finish()
         hinted = nil
-        store.close()
+        await store.close()
+        own.close()
     }
 
     /// The authority in force.
     var authority: CertificateAuthority { authorities.issuing }
+    var server: StoredIdentity { identities.server }
+    var signer: StoredIdentity { identities.signer }
 
     /// Registers an observer that is called after each change, on this actor, so that no later change overtakes it.
     func onChange(_ observer: @escaping Observer) { observers.append(observer) }
 
-    /// Publishes the present state, and then reports the change.
-    func tell(_ change: GatewayChange) {
-        switch change {
-        case .directory, .identities: revision += 1
-        case .instance, .tokenKeys: break
-        }
+    /// Publishes the present state, and then reports the changes.
+    func tell(_ changes: GatewayChange...) { tell(changes) }
+
+    private func tell(_ changes: [GatewayChange]) {
+        guard !changes.isEmpty else { return }
+        if changes.contains(where: \.concernsAll) { revision += 1 }
         current?.update(state)
-        for observer in observers { observer(self, change) }
-        guard let hinted else { return }
-        hints.note(change)
-        if !hints.isEmpty { hinted.yield() }
+        for change in changes {
+            for observer in observers { observer(self, change) }
+            if hinted != nil { hints.note(change) }
+        }
+        if !hints.isEmpty { hinted?.yield() }
+    }
+}
+
+// MARK: Following the store
+
+extension GatewayData {
+    /// The directory, as the store's transactions take it.
+    var knownDirectory: Revised<Directory> { Revised(value: directory, revision: directoryRevision) }
+
+    /// Follows the store at least to a revision that is committed.
+    func catchUp(to revision: Int64) async throws {
+        while followed < revision { try await catchUp() }
+    }
+
+    /// Applies every change that the store has beyond the memory.
+    ///
+    /// Is not cut short if the task is cancelled: what is committed must come into force.
+    func catchUp() async throws { try await follow(after: followed) }
+
+    /// Reads the whole state again, for what instances have reported to other gateways, which has no revision.
+    func refresh() async throws { try await follow(after: nil) }
+
+    private func follow(after revision: Int64?) async throws {
+        if let following { return try await following.value }
+        let task = Task { try await apply(store.changes(after: revision)) }
+        following = task
+        defer { following = nil }
+        try await task.value
+    }
+
+    /// Puts changes into force together, once this gateway has the certificates that go with them.
+    private func apply(_ changes: StoredChanges) async throws {
+        let authorities = try changes.authorities.map { try Authorities($0.value) }
+        var identities: OwnIdentities?
+        if let authorities { identities = try await certified(by: authorities) }
+        var told = note(changes.instances)
+        if let authorities, let identities {
+            (self.authorities, self.identities) = (authorities, identities)
+            told += [.identities, .directory]
+        }
+        if let directory = changes.directory {
+            (self.directory, directoryRevision) = (directory.value, directory.revision)
+            if !told.contains(where: \.concernsAll) { told.append(.directory) }
+        }
+        followed = max(followed, changes.revision)
+        tell(told)
+    }
+
+    /// Enters records that are as new as those in memory.
+    ///
+    /// - Returns: the changes of which others must hear.
+    private func note(_ records: [InstanceRecord]) -> [GatewayChange] {
+        records.compactMap { record in
+            let old = instances[record.name.instance]
+            if let old, !record.isAsNew(as: old) { return nil }
+            instances[record.name.instance] = record
+            return old.map(record.isAnnounced(after:)) ?? true ? .instance(record.name.instance) : nil
+        }
+    }
+
+    /// Enters the result of a change of an instance's record that this gateway has made.
+    func settle<Value>(_ change: InstanceChange<Value>) async throws {
+        if let revision = change.revision { return try await catchUp(to: revision) }
+        _ = note([change.record])
+    }
+}
+
+// MARK: Own certificates and keys
+
+extension GatewayData {
+    /// This gateway's certificates under new authorities, already stored; the present ones if they are of them.
+    private func certified(by authorities: Authorities) async throws -> OwnIdentities {
+        guard try !identities.are(of: authorities) else { return identities }
+        let new = try OwnIdentities(host: settings.name, under: authorities, at: clock())
+        try await own.keep(new)
+        return new
+    }
+
+    /// Stores new certificates of this gateway's before they come into force: what a client has learned must not be
+    /// taken back.
+    func keep(_ new: OwnIdentities) async throws {
+        try await own.keep(new)
+        identities = new
+        tell(.identities)
     }
 }
 
@@ -182,4 +240,11 @@ enum GatewayChange: Sendable {
     /// The authorities, or the signer's or server's certificate.
     case identities
     case tokenKeys
+
+    var concernsAll: Bool {
+        switch self {
+        case .directory, .identities: true
+        case .instance, .tokenKeys: false
+        }
+    }
 }

@@ -3,7 +3,7 @@ internal import SallyportWire
 
 /// Identifies a user: made when the user is added, and never reused. The same name may later belong to another user.
 struct UserIdentifier: Sendable, Hashable, Codable {
-    private let value: UUID
+    fileprivate let value: UUID
 
     init() { value = UUID() }
 }
@@ -12,6 +12,9 @@ struct UserIdentifier: Sendable, Hashable, Codable {
 struct Grant: Sendable, Hashable {
     let user: UserIdentifier
     let entitlement: String
+
+    /// The same for equal grants only.
+    var text: String { "\(user.value.uuidString) \(entitlement)" }
 }
 
 /// The identifier of an access key for administrators: a UUID in lower case.

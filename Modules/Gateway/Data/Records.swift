@@ -26,7 +26,8 @@ struct InstanceRecord: Codable, Sendable, Hashable {
     /// The version that it last requested.
     var version: String?
     var withdrawals: Set<Withdrawal> = []
-    /// The epoch of the last configuration that was signed for it.
+    /// The newest epoch of a configuration that was signed for it; a store may keep a higher one, up to which epochs
+    /// are reserved.
     var epoch: Int64 = 0
     /// The epoch of the newest configuration that the instance has reported as stored; 0 before the first report.
     var stored: Int64 = 0
@@ -40,12 +41,20 @@ struct InstanceRecord: Codable, Sendable, Hashable {
     var lastSeen: Date?
     /// When the instance was wiped or denied. That is final: a later grant is for other instances.
     private(set) var ended: Date?
+    /// Counts the changes of the record; nil, as in data of older versions, counts as 0.
+    private(set) var updates: Int64?
 
     var withdrawal: Withdrawal? {
         [.wiped, .denied, .locked, .blocked].first(where: withdrawals.contains)
     }
 
     var grant: Grant { Grant(user: userID, entitlement: name.entitlement.description) }
+
+    /// Ends the instance for good because its user's right has ended: wiped if the user was removed, denied if the user
+    /// has lost the application.
+    mutating func end(under new: Directory, at now: Date) {
+        end(new.user(named: user, userID) == nil ? .wiped : .denied, at: now)
+    }
 
     /// Ends the instance for good. A denied one may still be wiped.
     mutating func end(_ withdrawal: Withdrawal, at now: Date) {
@@ -79,6 +88,27 @@ extension InstanceRecord {
         retiredSerials = Array(([certificate.serial] + retiredSerials).prefix(Self.retiredLimit))
         certificate = renewed
         self.renewed = nil
+    }
+
+    /// A store calls this with each change that it keeps.
+    mutating func countUpdate() { updates = (updates ?? 0) + 1 }
+
+    /// Whether the record contains every change that another record of the same instance contains.
+    func isAsNew(as other: InstanceRecord) -> Bool { updates ?? 0 >= other.updates ?? 0 }
+
+    /// Whether relays and other gateways must hear of a change. They need not for what only the instance reports.
+    func isAnnounced(after old: InstanceRecord) -> Bool {
+        var unreported = self
+        unreported.version = old.version
+        unreported.epoch = old.epoch
+        unreported.stored = old.stored
+        unreported.lastSeen = old.lastSeen
+        unreported.updates = old.updates
+        return unreported != old
+    }
+
+    static func unknown(_ id: InstanceIdentifier) -> GatewayError {
+        GatewayError(.notFound, "No instance \(id): `admin instances` shows them.")
     }
 
     /// Whether the instance's certificates allow its open tunnels to stay: whichever certificate they were opened with,
@@ -118,6 +148,19 @@ struct AccessKeyRecord: Codable, Sendable, Hashable {
 }
 
 extension AccessKeyRecord {
+    static var refusal: GatewayError { GatewayError(.unauthorized, "User and access key are not accepted.") }
+
+    /// The use that came before, if the same public key made it.
+    ///
+    /// - Throws: `keyUsed` if another public key made it.
+    func earlier(than new: Use) throws(GatewayError) -> Use? {
+        guard let use else { return nil }
+        guard use.publicKey == new.publicKey else {
+            throw GatewayError(.keyUsed, "The access key was used already.")
+        }
+        return use
+    }
+
     /// What an attempt to use the key would find.
     enum Standing: String { case unused, used, expired }
 

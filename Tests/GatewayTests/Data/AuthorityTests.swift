@@ -92,7 +92,7 @@ import X509
         let renewed = try await fixture.data.presented(fixture.data.reenroll(old, request: DataFixture.request())[0])
         #expect(renewed.authority != old.authority && renewed.name == old.name)
         #expect(try await fetched(renewed).status == .active)
-        let again = try await GatewayData(fixture.data.store) { Date() }
+        let again = try await fixture.restarted()
         #expect(await again.authorityEntry == finished)
     }
 

@@ -13,7 +13,7 @@ import Testing
         let fixture = try await DataFixture()
         let presented = try await fixture.enroll(fixture.link(), DataFixture.request())
         _ = try await fixture.document(presented)
-        let store = await fixture.data.store
+        let store = fixture.store
         let before = try store.statistics().writes
         var last: Int64 = 0
         for _ in 0..<50 {
@@ -31,11 +31,11 @@ import Testing
     @Test func noEpochComesTwiceWhateverBecomesOfTheGateway() async throws {
         let fixture = try await DataFixture()
         let presented = try await fixture.enroll(fixture.link(), DataFixture.request())
-        let (store, clock) = (await fixture.data.store, await fixture.data.clock)
+        let (store, clock) = (fixture.store, await fixture.data.clock)
         var last: Int64 = 0
         for _ in 0..<3 {
             // After a crash there is only what the store holds.
-            let data = try GatewayData(store, clock: clock)
+            let data = try await GatewayData.open(store, clock: clock)
             for _ in 0..<3 {
                 let text = try await data.configuration(for: presented, version: nil)
                 let payload = try JWS(Array(text.utf8), type: ConfigurationDocument.type).payload
@@ -49,7 +49,7 @@ import Testing
     @Test func anEpochIsDurableBeforeItIsSigned() async throws {
         let fixture = try await DataFixture()
         let presented = try await fixture.enroll(fixture.link(), DataFixture.request())
-        let (store, collections) = (await fixture.data.store, await fixture.data.collections)
+        let (store, collections) = (fixture.store, EmbeddedCollections(fixture.store))
         try await withThrowingTaskGroup(of: Void.self) { group in
             for _ in 0..<32 {
                 group.addTask {

@@ -14,15 +14,16 @@ import X509
 final class DataFixture: Sendable {
     let path = "/tmp/sallyport-gateway-\(UUID().uuidString)"
     private let time = Lock(Date())
+    let store: SecureStore
     let data: GatewayData
 
     /// - Parameter standsStill: whether only the test moves the clock.
     init(standsStill: Bool = true) async throws {
         let options = StoreOptions()
-        let store = try await SecureStore.open(
+        store = try await SecureStore.open(
             at: path, protectedBy: .keyFile("\(path)/key"), options: options)
         try await GatewayData.initialize(store, name: "localhost")
-        data = try GatewayData(store) { [time] in standsStill ? time.withLock { $0 } : Date() }
+        data = try await GatewayData.open(store) { [time] in standsStill ? time.withLock { $0 } : Date() }
         for command: AdministrationCommand in [
             .addUser("ann"), .addApplication(entitlement: "com.example.report", version: "1.0.0.0"),
             .addApplication(entitlement: "com.example.report", version: "2.0.0.0"),
@@ -33,6 +34,9 @@ final class DataFixture: Sendable {
     }
 
     deinit { try? FileManager.default.removeItem(atPath: path) }
+
+    /// What a gateway that is started on the same data knows.
+    func restarted() async throws -> GatewayData { try await GatewayData.open(store) { Date() } }
 
     var now: Date { time.withLock { $0 } }
 

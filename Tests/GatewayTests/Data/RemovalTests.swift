@@ -83,7 +83,7 @@ import Testing
         let fixture = try await DataFixture()
         let presented = try await fixture.enroll(fixture.link(), DataFixture.request())
         try await removal.perform(in: fixture)
-        let again = try GatewayData(await fixture.data.store) { Date() }
+        let again = try await fixture.restarted()
         let text = try await again.configuration(for: presented, version: nil)
         let document = try ConfigurationDocument(
             parsing: JWS(Array(text.utf8), type: ConfigurationDocument.type).payload)

@@ -84,7 +84,7 @@ import Testing
     @Test func theWordOutlivesTheGateway() async throws {
         let epoch = try await fixture.document(presented).epoch
         #expect(try await standing(epoch) == .current)
-        let again = try await GatewayData(fixture.data.store) { Date() }
+        let again = try await fixture.restarted()
         #expect(try await again.standing(ofStoreWith: 0, told: nil, of: presented) == .behind(epoch))
     }
 }

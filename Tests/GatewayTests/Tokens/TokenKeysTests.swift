@@ -53,7 +53,7 @@ import Testing
         try await fixture.data.renewTokenKeys()
         let now = await fixture.data.tokenKeys
         #expect(now.records.count == 1 && now != kept)
-        let again = try GatewayData(await fixture.data.store) { Date() }
+        let again = try await fixture.restarted()
         #expect(await again.tokenKeys == now)
         // Never the keys of anything else.
         let signer = await fixture.data.signer.key

@@ -1,0 +1,138 @@
+internal import Foundation
+internal import SallyportWire
+
+/// Where a gateway keeps what it would share with other gateways of a fleet: policy, instances, access keys and
+/// authorities. What is a gateway's alone is in an ``OwnStore``.
+///
+/// A change that others must hear of has a revision. Revisions number these changes in the order in which they were
+/// committed, over all kinds of records and without gaps. A ``GatewayData`` holds the state in memory, and follows the
+/// revisions: nothing of the shared state enters its memory in another way, its own changes included.
+///
+/// The closures decide in the transaction, from records that no other transaction can change meanwhile. They are pure: a
+/// store may call them again. If a closure throws, nothing is changed, and its error is thrown.
+protocol GatewayStore: Sendable {
+    /// What changed after a revision, with the last value of each record; everything if it is nil.
+    func changes(after revision: Int64?) async throws -> StoredChanges
+
+    /// A signal after each change, at least; it ends when the store is closed. Only one task may follow it.
+    func news() async -> AsyncStream<Void>
+
+    /// Changes the directory, ends the instances that lose their right by it, and destroys the unused access keys of
+    /// lost rights, in one transaction.
+    ///
+    /// - Parameters:
+    ///   - known: the directory that the caller knows; it is given to `edit` if it is still the one in force.
+    ///   - now: when the instances end.
+    func revise(
+        _ known: Revised<Directory>, at now: Date, _ edit: @escaping @Sendable (Directory) throws -> DirectoryEdit
+    ) async throws -> DirectoryRevision
+
+    /// Changes the authorities; nothing if `edit` returns nil.
+    ///
+    /// - Returns: the revision, nil if nothing was changed.
+    func revise(
+        _ edit: @escaping @Sendable (AuthorityRecord) throws -> AuthorityRecord?
+    ) async throws -> Int64?
+
+    /// Changes an instance's record.
+    ///
+    /// - Throws: `notFound` for an unknown instance.
+    func change<Value: Sendable>(
+        _ instance: InstanceIdentifier, _ edit: @escaping @Sendable (inout InstanceRecord) throws -> Value
+    ) async throws -> InstanceChange<Value>
+
+    /// An epoch that no configuration of the instance has had: greater than every earlier one.
+    ///
+    /// - Parameters:
+    ///   - least: the epoch is at least this.
+    ///   - seen: the instance's last contact, which is stored if the record is written.
+    func nextEpoch(
+        of instance: InstanceIdentifier, atLeast least: Int64, seen: Date?
+    ) async throws -> GrantedEpoch
+
+    /// The greatest epoch of all instances' configurations; 0 if there are none.
+    func newestEpoch() async throws -> Int64
+
+    /// Keeps a new access key under its digest.
+    func add(_ key: AccessKeyRecord, under digest: [UInt8]) async throws
+
+    func accessKey(under digest: [UInt8]) async throws -> AccessKeyRecord?
+
+    func accessKeys() async throws -> [AccessKeyRecord]
+
+    /// Uses up an access key and adds the instance that it made, in one transaction.
+    ///
+    /// - Parameters:
+    ///   - known: as for ``revise(_:at:_:)``.
+    ///   - check: throws if the key's user has no right to the application under the directory in force.
+    /// - Throws: `unauthorized` if there is no such key any more, `keyUsed` if another public key has used it.
+    func consume(
+        _ digest: [UInt8], for use: AccessKeyRecord.Use, by instance: InstanceRecord, known: Revised<Directory>,
+        _ check: @escaping @Sendable (Directory, AccessKeyRecord) throws -> Void
+    ) async throws -> Consumption
+
+    /// Removes the access keys that `choice` names, given all keys.
+    ///
+    /// - Returns: how many were removed.
+    func removeAccessKeys(
+        _ choice: @escaping @Sendable ([AccessKeyRecord]) throws -> Set<AccessKeyIdentifier>
+    ) async throws -> Int
+
+    /// Ends ``news()``. Later calls throw.
+    func close() async
+}
+
+/// A value and the revision that it came with.
+struct Revised<Value: Sendable>: Sendable {
+    var value: Value
+    var revision: Int64
+}
+
+/// What changed up to a revision.
+struct StoredChanges: Sendable {
+    let revision: Int64
+    /// Nil if it is unchanged, as are the authorities.
+    var directory: Revised<Directory>?
+    var authorities: Revised<AuthorityRecord>?
+    var instances: [InstanceRecord] = []
+}
+
+/// A new directory, as an edit has made it.
+struct DirectoryEdit: Sendable {
+    let directory: Directory
+    /// Whether instances may end by it.
+    let isConfirmed: Bool
+    /// A line for each change, if the administrator wants to know.
+    var changes: [String] = []
+}
+
+enum DirectoryRevision: Sendable {
+    /// With the revision, and the edit that was carried out.
+    case done(Int64, DirectoryEdit)
+    /// Nothing was changed: these instances would end, and that was not confirmed.
+    case unconfirmed([InstanceRecord])
+}
+
+/// What became of a change of an instance's record.
+struct InstanceChange<Value: Sendable>: Sendable {
+    let record: InstanceRecord
+    /// What the edit returned.
+    let value: Value
+    /// Nil if there is nothing that others must hear of.
+    let revision: Int64?
+}
+
+/// An epoch for one configuration. It is durable: no later one is lower, whatever becomes of the gateway.
+struct GrantedEpoch: Sendable {
+    let epoch: Int64
+    /// The configuration must contain at least what this revision contains, since an earlier one may already have been
+    /// signed with it under a lower epoch.
+    let revision: Int64
+}
+
+/// The result of the use of an access key.
+enum Consumption: Sendable {
+    case made(Int64)
+    /// The same public key has used it before.
+    case repeated(AccessKeyRecord.Use)
+}

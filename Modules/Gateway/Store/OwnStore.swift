@@ -1,0 +1,60 @@
+internal import Foundation
+internal import SallyportSecureStore
+
+/// What is one gateway's alone, in an encrypted store on its machine: its settings, its certificates, and the keys with
+/// which it signs configurations and tokens.
+struct OwnStore: Sendable {
+    private let store: SecureStore
+    private let settings: StoreCollection<String, GatewaySettings>
+    private let identities: StoreCollection<String, StoredIdentity>
+    private let tokenKeys: StoreCollection<String, TokenKeyRecord>
+
+    struct Content: Sendable {
+        let settings: GatewaySettings
+        let identities: OwnIdentities
+        let tokenKeys: [TokenKeyRecord]
+    }
+
+    init(_ store: SecureStore) {
+        self.store = store
+        settings = store.reservedCollection("gateway.settings", of: GatewaySettings.self)
+        identities = store.reservedCollection("gateway.identities", of: StoredIdentity.self)
+        tokenKeys = store.reservedCollection("gateway.tokenKeys", of: TokenKeyRecord.self)
+    }
+
+    /// Nil if the store is not a gateway's.
+    func content() throws -> Content? {
+        try store.read { snapshot in
+            guard let settings = try snapshot.value(for: "gateway", in: settings),
+                let server = try snapshot.value(for: "server", in: identities),
+                let signer = try snapshot.value(for: "signer", in: identities)
+            else { return nil }
+            return Content(
+                settings: settings, identities: OwnIdentities(server: server, signer: signer),
+                tokenKeys: try snapshot.all(in: tokenKeys).map(\.1))
+        }
+    }
+
+    func isGateway() throws -> Bool { try store.read { try $0.value(for: "gateway", in: settings) } != nil }
+
+    func keep(_ new: GatewaySettings) async throws {
+        try await store.write { [settings] in try $0.set(new, for: "gateway", in: settings) }
+    }
+
+    func keep(_ new: OwnIdentities) async throws {
+        try await store.write { [identities] transaction in
+            try transaction.set(new.server, for: "server", in: identities)
+            try transaction.set(new.signer, for: "signer", in: identities)
+        }
+    }
+
+    func close() { store.close() }
+
+    func replace(_ old: TokenKeys, with new: TokenKeys) async throws {
+        let dropped = old.records.filter { !new.records.contains($0) }
+        try await store.write { [tokenKeys] transaction in
+            for record in new.records { try transaction.set(record, for: record.id, in: tokenKeys) }
+            for record in dropped { try transaction.remove(record.id, from: tokenKeys) }
+        }
+    }
+}
