@@ -98,11 +98,14 @@ let package = Package(
         .library(name: "SallyportAuthTokenVerification", targets: ["SallyportAuthTokenVerification"]),
         .library(name: "SallyportFoundationBridge", targets: ["SallyportFoundationBridge"]),
         .library(name: "SallyportGateway", targets: ["SallyportGateway"]),
+        .library(name: "SallyportPostgreSQL", targets: ["SallyportPostgreSQL"]),
         .executable(name: "sallyport", targets: ["SallyportCommandLine"]),
     ],
     traits: [
         .trait(name: "Kerberos", description: "Sallyport answers Negotiate by Kerberos, and links krb5 for it."),
-        .default(enabledTraits: ["Kerberos"]),
+        .trait(
+            name: "PostgreSQL", description: "Gateways can share a database, and the program links libpq for it."),
+        .default(enabledTraits: ["Kerberos", "PostgreSQL"]),
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
@@ -140,6 +143,7 @@ let package = Package(
         .target(
             name: "CKerberos", path: "Modules/CKerberos",
             linkerSettings: [.linkedLibrary("krb5"), .linkedLibrary("k5crypto"), .linkedLibrary("com_err")]),
+        cLibrary("CPQ", pkgConfig: "libpq", package: "libpq-dev"),
         cLibrary("CZlib", pkgConfig: "zlib", package: "zlib1g-dev"),
         cLibrary("CCurl", pkgConfig: "libcurl", package: "libcurl4-openssl-dev"),
         cLibrary("CPSL", pkgConfig: "libpsl", package: "libpsl-dev"),
@@ -310,6 +314,14 @@ let package = Package(
             ]),
 
         // Level 8
+        module(
+            "PostgreSQL", touching: .touchesC,
+            dependencies: [
+                "SallyportBase", "SallyportEventLoop", "SallyportGateway",
+                .target(name: "CPQ", condition: .when(traits: ["PostgreSQL"])), .nioPosix,
+            ]),
+
+        // Level 9
         .executableTarget(
             name: "SallyportCommandLine",
             dependencies: [
@@ -509,8 +521,9 @@ let package = Package(
         tests(
             "Gateway",
             dependencies: [
-                "SallyportBase", "SallyportCore", "SallyportLoading", "SallyportGateway", "SallyportTransport",
-                "SallyportWire", .crypto, .x509, .logging, .httpTypes, .hummingbirdCore, .nioCore, .nioPosix,
+                "SallyportBase", "SallyportCore", "SallyportLoading", "SallyportGateway", "SallyportPostgreSQL",
+                "SallyportTransport", "SallyportWire", .crypto, .x509, .logging, .httpTypes, .hummingbirdCore, .nioCore,
+                .nioPosix,
                 .nioEmbedded, .nioSSL, .nioTLS,
             ]),
         tests(

@@ -81,7 +81,7 @@ public struct GatewayError: CodedError, Sendable {
 
 extension GatewayError {
     /// Converts an error of any of the gateway's parts.
-    init(_ error: any Error) {
+    package init(_ error: any Error) {
         switch error {
         case let error as GatewayError: self = error
         case let error as StoreError:

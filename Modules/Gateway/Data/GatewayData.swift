@@ -46,7 +46,9 @@ package actor GatewayData {
 
     /// Creates the data of a new gateway in an empty store: its authority, its certificates, and an empty directory that
     /// denies everything.
-    package static func initialize(_ store: SecureStore, name: String) async throws {
+    ///
+    /// - Parameter fleet: the empty database that takes what gateways share; nil for a gateway that stands alone.
+    package static func initialize(_ store: SecureStore, name: String, in fleet: Fleet? = nil) async throws {
         guard let host = (try? Host(name))?.bareText else {
             throw GatewayError(
                 .invalid, "A gateway's name is the host name by which apps reach it, which '\(name)' is not.")
@@ -54,18 +56,29 @@ package actor GatewayData {
         let now = Date()
         let record = AuthorityRecord(present: try CertificateAuthority.create(name: host, now: now))
         let own = OwnStore(store)
-        try await EmbeddedStore.initialize(store, record)
+        if let fleet {
+            try await FleetStore.initialize(fleet.database, key: fleet.key, record)
+        } else {
+            try await EmbeddedStore.initialize(store, record)
+        }
         try await own.keep(OwnIdentities(host: host, under: Authorities(record), at: now))
         // Last: a store with settings is a gateway.
         try await own.keep(
             GatewaySettings(name: host, controlPort: ControlAPI.defaultPort, relayPort: ControlAPI.defaultRelayPort))
     }
 
-    /// Reads the data of a gateway that stands alone.
+    /// Reads the data of a gateway.
     ///
-    /// - Parameter clock: the wall clock.
-    static func open(_ store: SecureStore, clock: @escaping @Sendable () -> Date) async throws -> GatewayData {
-        try await GatewayData(EmbeddedStore(store), own: OwnStore(store), clock: clock)
+    /// - Parameters:
+    ///   - store: the gateway's own.
+    ///   - fleet: as for ``initialize(_:name:in:)``.
+    ///   - clock: the wall clock.
+    static func open(
+        _ store: SecureStore, in fleet: Fleet? = nil, clock: @escaping @Sendable () -> Date
+    ) async throws -> GatewayData {
+        let own = OwnStore(store)
+        guard let fleet else { return try await GatewayData(EmbeddedStore(store), own: own, clock: clock) }
+        return try await GatewayData(FleetStore(fleet.database, key: fleet.key), own: own, clock: clock)
     }
 
     /// Reads the whole state.
@@ -139,9 +152,12 @@ extension GatewayData {
 
     private func follow(after revision: Int64?) async throws {
         if let following { return try await following.value }
-        let task = Task { try await apply(store.changes(after: revision)) }
+        let task = Task {
+            // Here, so that a task which awaits the result and then finds the change missing starts the next run.
+            defer { following = nil }
+            try await apply(store.changes(after: revision))
+        }
         following = task
-        defer { following = nil }
         try await task.value
     }
 

@@ -50,10 +50,13 @@ struct InstanceRecord: Codable, Sendable, Hashable {
 
     var grant: Grant { Grant(user: userID, entitlement: name.entitlement.description) }
 
-    /// Ends the instance for good because its user's right has ended: wiped if the user was removed, denied if the user
-    /// has lost the application.
-    mutating func end(under new: Directory, at now: Date) {
-        end(new.user(named: user, userID) == nil ? .wiped : .denied, at: now)
+    /// The record once its user's right has ended: the instance is wiped if the user was removed, denied if the user has
+    /// lost the application.
+    func ended(under new: Directory, at now: Date) -> InstanceRecord {
+        var record = self
+        record.end(new.user(named: user, userID) == nil ? .wiped : .denied, at: now)
+        record.countUpdate()
+        return record
     }
 
     /// Ends the instance for good. A denied one may still be wiped.

@@ -9,7 +9,7 @@ import Testing
 
 /// What fetches of the configuration cost the gateway, in numbers that do not depend on the machine.
 @Suite(.timeLimit(.minutes(2))) struct ConfigurationLoadTests {
-    @Test func fetchesShareOneWriteAMinute() async throws {
+    @Test(.enabled(if: TestFleet.isStandalone)) func fetchesShareOneWriteAMinute() async throws {
         let fixture = try await DataFixture()
         let presented = try await fixture.enroll(fixture.link(), DataFixture.request())
         _ = try await fixture.document(presented)
@@ -31,11 +31,11 @@ import Testing
     @Test func noEpochComesTwiceWhateverBecomesOfTheGateway() async throws {
         let fixture = try await DataFixture()
         let presented = try await fixture.enroll(fixture.link(), DataFixture.request())
-        let (store, clock) = (fixture.store, await fixture.data.clock)
+        let clock = await fixture.data.clock
         var last: Int64 = 0
         for _ in 0..<3 {
             // After a crash there is only what the store holds.
-            let data = try await GatewayData.open(store, clock: clock)
+            let data = try await fixture.restarted(clock: clock)
             for _ in 0..<3 {
                 let text = try await data.configuration(for: presented, version: nil)
                 let payload = try JWS(Array(text.utf8), type: ConfigurationDocument.type).payload
@@ -46,7 +46,7 @@ import Testing
         }
     }
 
-    @Test func anEpochIsDurableBeforeItIsSigned() async throws {
+    @Test(.enabled(if: TestFleet.isStandalone)) func anEpochIsDurableBeforeItIsSigned() async throws {
         let fixture = try await DataFixture()
         let presented = try await fixture.enroll(fixture.link(), DataFixture.request())
         let (store, collections) = (fixture.store, EmbeddedCollections(fixture.store))

@@ -37,7 +37,7 @@ extension DataFixture {
         #expect(try await fixture.lastContact(in: fixture.restarted()) == activated)
     }
 
-    @Test func eachFetchIsAContactAndMostWriteNothing() async throws {
+    @Test(.enabled(if: TestFleet.isStandalone)) func eachFetchIsAContactAndMostWriteNothing() async throws {
         fixture.advance(100)
         _ = try await fixture.document(instance)
         let stored = fixture.now

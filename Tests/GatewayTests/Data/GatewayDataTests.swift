@@ -14,7 +14,10 @@ import X509
 final class DataFixture: Sendable {
     let path = "/tmp/sallyport-gateway-\(UUID().uuidString)"
     private let time = Lock(Date())
+    /// The gateway's own.
     let store: SecureStore
+    /// Nil for a gateway that stands alone.
+    let fleet: TestFleet?
     let data: GatewayData
 
     /// - Parameter standsStill: whether only the test moves the clock.
@@ -22,8 +25,9 @@ final class DataFixture: Sendable {
         let options = StoreOptions()
         store = try await SecureStore.open(
             at: path, protectedBy: .keyFile("\(path)/key"), options: options)
-        try await GatewayData.initialize(store, name: "localhost")
-        data = try await GatewayData.open(store) { [time] in standsStill ? time.withLock { $0 } : Date() }
+        fleet = try await TestFleet.ofThisRun()
+        try await GatewayData.initialize(store, name: "localhost", in: fleet?.joined())
+        data = try await GatewayData.open(store, in: fleet?.joined()) { [time] in standsStill ? time.withLock { $0 } : Date() }
         for command: AdministrationCommand in [
             .addUser("ann"), .addApplication(entitlement: "com.example.report", version: "1.0.0.0"),
             .addApplication(entitlement: "com.example.report", version: "2.0.0.0"),
@@ -36,7 +40,9 @@ final class DataFixture: Sendable {
     deinit { try? FileManager.default.removeItem(atPath: path) }
 
     /// What a gateway that is started on the same data knows.
-    func restarted() async throws -> GatewayData { try await GatewayData.open(store) { Date() } }
+    func restarted(clock: @escaping @Sendable () -> Date = { Date() }) async throws -> GatewayData {
+        try await GatewayData.open(store, in: fleet?.joined(), clock: clock)
+    }
 
     var now: Date { time.withLock { $0 } }
 

@@ -113,16 +113,14 @@ extension EmbeddedStore {
             let old = try transaction.directory(collections, known: known)
             let edited = try edit(old)
             let lost = old.grantsLost(in: edited.directory)
-            var ended = try Self.holders(of: lost, transaction, collections).filter { $0.ended == nil }
-            guard ended.isEmpty || edited.isConfirmed else { return (.unconfirmed(ended), nil) }
-            for index in ended.indices {
-                ended[index].end(under: edited.directory, at: now)
-                ended[index].countUpdate()
-                try transaction.keep(ended[index], collections)
+            let ending = try Self.holders(of: lost, transaction, collections).filter { $0.ended == nil }
+            guard ending.isEmpty || edited.isConfirmed else { return (.unconfirmed(ending), nil) }
+            for record in ending {
+                try transaction.keep(record.ended(under: edited.directory, at: now), collections)
             }
             try transaction.set(edited.directory, for: "directory", in: collections.directory)
             try Self.destroyKeys(of: lost, transaction, collections)
-            let revision = try transaction.advance(collections, changing: ended.map(\.name.instance)) {
+            let revision = try transaction.advance(collections, changing: ending.map(\.name.instance)) {
                 $0.directory = $0.newest
             }
             return (.done(revision, edited), revision)

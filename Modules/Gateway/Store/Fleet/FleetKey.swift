@@ -1,0 +1,70 @@
+internal import Crypto
+internal import Foundation
+
+/// What a gateway needs to take part in a fleet.
+package struct Fleet: Sendable {
+    let database: any FleetDatabase
+    let key: FleetKey
+
+    /// - Parameter key: 32 bytes, the same for all gateways of the fleet.
+    /// - Throws: `invalid` for a key of another length.
+    package init(_ database: any FleetDatabase, key: [UInt8]) throws(GatewayError) {
+        guard let key = FleetKey(key) else {
+            throw GatewayError(.invalid, "The key of a fleet has \(FleetKey.length) bytes.")
+        }
+        (self.database, self.key) = (database, key)
+    }
+
+    /// A new key.
+    package static func generateKey() -> [UInt8] { FleetKey.generate() }
+}
+
+/// The key of a fleet, with which every gateway of it seals what lies in the database: the database's owner can deny
+/// service, but can neither read nor grant anything.
+///
+/// AES-256-GCM with a key for each table, derived by HKDF-SHA-256. Each body is bound to its table and to its row, so that
+/// it opens nowhere else.
+struct FleetKey: Sendable {
+    static let length = 32
+
+    private let secret: SymmetricKey
+
+    init?(_ bytes: [UInt8]) {
+        guard bytes.count == Self.length else { return nil }
+        secret = SymmetricKey(data: bytes)
+    }
+
+    static func generate() -> [UInt8] {
+        SymmetricKey(size: .bits256).withUnsafeBytes { unsafe Array($0) }
+    }
+
+    private func key(of table: String) -> SymmetricKey {
+        HKDF<SHA256>.deriveKey(
+            inputKeyMaterial: secret, info: Data("sallyport fleet \(table)".utf8), outputByteCount: Self.length)
+    }
+
+    func seal(_ value: some Encodable, table: String, row: String) throws -> FleetValue {
+        let sealed = try AES.GCM.seal(
+            JSONEncoder().encode(value), using: key(of: table), authenticating: Data(row.utf8))
+        guard let bytes = sealed.combined else { throw GatewayError(.internalFailure, "A record could not be sealed.") }
+        return .bytes(Array(bytes))
+    }
+
+    /// - Throws: `store` if the body was not sealed with this key for this row.
+    func open<Value: Decodable>(_ body: [UInt8], table: String, row: String) throws(GatewayError) -> Value {
+        do {
+            let box = try AES.GCM.SealedBox(combined: Data(body))
+            let text = try AES.GCM.open(box, using: key(of: table), authenticating: Data(row.utf8))
+            return try JSONDecoder().decode(Value.self, from: text)
+        } catch {
+            throw GatewayError(
+                .store, "A record of table \(table) in the database does not verify: it is not one of this fleet's.",
+                underlying: error)
+        }
+    }
+
+    /// What stands for a text in an index, without telling it.
+    func digest(_ text: String, table: String) -> FleetValue {
+        .bytes(Array(HMAC<SHA256>.authenticationCode(for: Data(text.utf8), using: key(of: "\(table) index"))))
+    }
+}

@@ -1,0 +1,150 @@
+internal import Foundation
+internal import SallyportBase
+internal import SallyportCore
+internal import SallyportWire
+
+/// The statements that several operations of a ``FleetStore`` share.
+enum FleetTables {
+    static func missing(_ table: String) -> GatewayError {
+        GatewayError(.notInitialized, "Table \(table) of the database is empty: `gateway init --database` fills it.")
+    }
+}
+
+extension FleetTransaction {
+    func revision() async throws -> Int64 {
+        guard let row = try await run("SELECT revision FROM fleet", []).first else { throw FleetTables.missing("fleet") }
+        return try row.integer(0)
+    }
+
+    /// Begins the next revision: locks the fleet until the end of the transaction, and tells the other gateways after the
+    /// commit.
+    ///
+    /// - Parameter known: a revision that was seen before; the database must not have gone back behind it.
+    func advance(from known: Int64) async throws -> Int64 {
+        let rows = try await run(
+            """
+            UPDATE fleet SET revision = revision + 1 WHERE revision >= $1 AND feature_level <= \(FleetSchema.level)
+            RETURNING revision
+            """, [.integer(known)])
+        guard let revision = try rows.first?.integer(0) else { throw try await refusal(known) }
+        try await run("SELECT pg_notify($1, '')", [.text(FleetStore.channel)])
+        return revision
+    }
+
+    private func refusal(_ known: Int64) async throws -> GatewayError {
+        guard let row = try await run("SELECT revision, feature_level FROM fleet", []).first else {
+            return FleetTables.missing("fleet")
+        }
+        let (revision, level) = (try row.integer(0), try row.integer(1))
+        guard level <= FleetSchema.level else {
+            return GatewayError(
+                .store,
+                "The database has level \(level) and this version writes \(FleetSchema.level): it is read-only here until "
+                    + "this gateway is upgraded too.")
+        }
+        return GatewayError(
+            .store,
+            "The database is at revision \(revision) and was at \(known) before: it was put back. Nothing is written.")
+    }
+
+    /// The content of a table with one row; nil if it came with an earlier revision, or with this one.
+    func single<Value: Decodable & Sendable>(
+        _ table: String, after revision: Int64, _ key: FleetKey
+    ) async throws -> Revised<Value>? {
+        let rows = try await run("SELECT revision, body FROM \(table) WHERE revision > $1", [.integer(revision)])
+        return try rows.first.map { row in try key.openSingle(row, table: table) }
+    }
+
+    /// - Parameter lock: how the row is locked until the end of the transaction.
+    func directory(_ key: FleetKey, known: Revised<Directory>, lock: String) async throws -> Directory {
+        guard let row = try await run("SELECT revision FROM directory \(lock)", []).first else {
+            throw FleetTables.missing("directory")
+        }
+        if try row.integer(0) == known.revision { return known.value }
+        guard let whole = try await run("SELECT revision, body FROM directory", []).first else {
+            throw FleetTables.missing("directory")
+        }
+        let directory: Revised<Directory> = try key.openSingle(whole, table: "directory")
+        return directory.value
+    }
+
+    /// Locks the row until the end of the transaction.
+    func record(_ id: InstanceIdentifier, _ key: FleetKey) async throws -> InstanceRecord {
+        let rows = try await run(
+            "SELECT id, epoch, last_seen, body FROM instance WHERE id = $1 FOR UPDATE", [.text(id.description)])
+        guard let row = rows.first else { throw InstanceRecord.unknown(id) }
+        return try key.openInstance(row)
+    }
+
+    /// The instances that were activated under rights, with their rows locked.
+    func holders(of grants: Set<Grant>, _ key: FleetKey) async throws -> [InstanceRecord] {
+        var records: [InstanceRecord] = []
+        for grant in grants.sorted(by: { $0.text < $1.text }) {
+            let rows = try await run(
+                "SELECT id, epoch, last_seen, body FROM instance WHERE holder = $1 ORDER BY id FOR UPDATE", [key.holder(grant)])
+            records += try rows.map(key.openInstance)
+        }
+        return records
+    }
+
+    /// A used key's record stays, so that a later second use is told the reason of its refusal.
+    func destroyKeys(of grants: Set<Grant>, _ key: FleetKey) async throws {
+        for grant in grants {
+            try await run("DELETE FROM access_key WHERE holder = $1 AND NOT is_used", [key.holder(grant)])
+        }
+    }
+
+    func add(_ record: InstanceRecord, _ key: FleetKey, revision: Int64) async throws {
+        let id = record.name.instance.description
+        try await run(
+            "INSERT INTO instance (id, revision, holder, epoch, body) VALUES ($1, $2, $3, 0, $4)",
+            [.text(id), .integer(revision), key.holder(record.grant), key.seal(record, table: "instance", row: id)])
+    }
+
+    /// - Parameter revision: nil if others need not hear of the change.
+    func keep(_ record: InstanceRecord, _ key: FleetKey, revision: Int64?) async throws {
+        let id = record.name.instance.description
+        try await run(
+            "UPDATE instance SET revision = COALESCE($2::bigint, revision), body = $3 WHERE id = $1",
+            [
+                .text(id), revision.map(FleetValue.integer) ?? .null,
+                key.seal(record, table: "instance", row: id),
+            ])
+    }
+}
+
+extension FleetKey {
+    /// Of a table with one row: columns `revision` and `body`.
+    func openSingle<Value: Decodable & Sendable>(_ row: FleetRow, table: String) throws(GatewayError) -> Revised<Value> {
+        let revision = try row.integer(0)
+        return Revised(value: try open(row.bytes(1), table: table, row: "\(revision)"), revision: revision)
+    }
+
+    /// Columns `id`, `epoch`, `last_seen` and `body`.
+    func openInstance(_ row: FleetRow) throws(GatewayError) -> InstanceRecord {
+        let id = try row.text(0)
+        var record: InstanceRecord = try open(row.bytes(3), table: "instance", row: id)
+        record.epoch = try row.integer(1)
+        if let seen = row.optionalInteger(2).map(Date.init(milliseconds:)), seen > record.lastSeen ?? .distantPast {
+            record.lastSeen = seen
+        }
+        return record
+    }
+
+    func seal(_ record: AccessKeyRecord, under digest: [UInt8]) throws -> FleetValue {
+        try seal(record, table: "access_key", row: Hexadecimal.text(digest))
+    }
+
+    func openKey(_ body: [UInt8], under digest: [UInt8]) throws(GatewayError) -> AccessKeyRecord {
+        try open(body, table: "access_key", row: Hexadecimal.text(digest))
+    }
+
+    func holder(_ grant: Grant) -> FleetValue { digest(grant.text, table: "holder") }
+}
+
+extension Date {
+    /// Since 1970.
+    var milliseconds: Int64 { Int64(timeIntervalSince1970 * 1000) }
+
+    fileprivate init(milliseconds: Int64) { self.init(timeIntervalSince1970: Double(milliseconds) / 1000) }
+}

@@ -1,0 +1,80 @@
+import Foundation
+import Glibc
+import SallyportPostgreSQL
+import TestSupport
+import Testing
+
+@testable import SallyportGateway
+
+/// A fleet with tables of its own in the database of this run.
+///
+/// The gateway's tests run once with gateways that stand alone, and once with `SALLYPORT_TEST_DATABASE`, the URL of a
+/// database whose tables they may make (`Tests/Scripts/with-postgresql` starts one).
+struct TestFleet: Sendable {
+    private let url: String
+    private let key = Fleet.generateKey()
+
+    static var isStandalone: Bool { database == nil }
+
+    private static let database = ProcessInfo.processInfo.environment["SALLYPORT_TEST_DATABASE"]
+
+    /// Nil in a run with gateways that stand alone.
+    static func ofThisRun() async throws -> TestFleet? {
+        guard let database else { return nil }
+        return try await TestFleet(in: database)
+    }
+
+    init(in database: String) async throws {
+        let schema = "fleet_\(UUID().uuidString.prefix(8).lowercased())"
+        let maker = try PostgresDatabase(database)
+        _ = try await maker.transaction(.write) { try await $0.run("CREATE SCHEMA \(schema)", []) }
+        await maker.close()
+        url = database + (database.contains("?") ? "&" : "?") + "options=-csearch_path%3D\(schema)"
+    }
+
+    /// A database of this run that is no fleet's.
+    ///
+    /// - Parameter port: of another host on this machine that is named first.
+    static func database(besides port: UInt16? = nil) throws -> PostgresDatabase {
+        var url = try #require(database)
+        if let port {
+            let start = try #require(url.range(of: "@"))
+            url.insert(contentsOf: "127.0.0.1:\(port),", at: start.upperBound)
+        }
+        return try PostgresDatabase(url)
+    }
+
+    /// Full access to the fleet's tables, without its key.
+    func owner() throws -> PostgresDatabase { try PostgresDatabase(url) }
+
+    /// As ``joined()``, with a key of another fleet.
+    func stranger() throws -> Fleet { try Fleet(PostgresDatabase(url), key: Fleet.generateKey()) }
+
+    /// Takes part in the fleet, over connections of its own.
+    func joined() throws -> Fleet { try Fleet(PostgresDatabase(url), key: key) }
+}
+
+/// A socket on a loopback address that takes connections, and never says anything.
+final class DeafListener: Sendable {
+    let port: UInt16
+    private let descriptor: Int32
+
+    init() throws {
+        let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_addr.s_addr = UInt32(0x7f00_0001).bigEndian
+        var length = socklen_t(MemoryLayout<sockaddr_in>.size)
+        let isListening = withUnsafeMutablePointer(to: &address) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { address in
+                bind(descriptor, address, length) == 0 && listen(descriptor, 8) == 0
+                    && getsockname(descriptor, address, &length) == 0
+            }
+        }
+        self.descriptor = descriptor
+        port = UInt16(bigEndian: address.sin_port)
+        guard isListening else { throw TestFailure("no listener: \(errno)") }
+    }
+
+    deinit { close(descriptor) }
+}

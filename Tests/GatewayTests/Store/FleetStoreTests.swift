@@ -1,0 +1,185 @@
+import Foundation
+import SallyportPostgreSQL
+import SallyportWire
+import TestSupport
+import Testing
+
+@testable import SallyportGateway
+
+/// The owner of the fleet's database can deny service, but grant nothing.
+@Suite(.enabled(if: !TestFleet.isStandalone), .timeLimit(.minutes(1))) struct FleetDatabaseOwnerTests {
+    private let fixture: DataFixture
+    private let database: PostgresDatabase
+
+    init() async throws {
+        fixture = try await DataFixture()
+        database = try #require(fixture.fleet).owner()
+    }
+
+    private func run(_ statement: String, _ values: [FleetValue] = []) async throws {
+        _ = try await database.transaction(.write) { try await $0.run(statement, values) }
+    }
+
+    private func withdraw(_ presented: PresentedCertificate) async -> AdministrationReply {
+        await fixture.data.perform(.withdraw(instance: presented.name.instance.description, .lock))
+    }
+
+    private func isStoreFailure(_ reply: AdministrationReply) -> Bool {
+        if case .failure(let failure) = reply { failure.name == "store" } else { false }
+    }
+
+    @Test func aRecordOfAnotherInstanceIsRefused() async throws {
+        let first = try await fixture.enroll(fixture.link(), DataFixture.request())
+        let second = try await fixture.enroll(fixture.link(), DataFixture.request())
+        try await run(
+            "UPDATE instance SET body = (SELECT body FROM instance WHERE id = $1) WHERE id = $2",
+            [.text(first.name.instance.description), .text(second.name.instance.description)])
+        #expect(await isStoreFailure(withdraw(second)))
+        await #expect(throws: GatewayError(.store, "")) { try await fixture.restarted() }
+    }
+
+    @Test func aChangedDirectoryIsRefused() async throws {
+        try await run("UPDATE directory SET body = set_byte(body, 20, get_byte(body, 20) # 1), revision = revision + 1")
+        let reply = await fixture.data.perform(.addUser("eve"))
+        #expect(isStoreFailure(reply))
+    }
+
+    @Test func anOlderRecordOfAnInstanceIsNoticed() async throws {
+        let presented = try await fixture.enroll(fixture.link(), DataFixture.request())
+        try await run("CREATE TABLE kept AS SELECT * FROM instance")
+        #expect(await withdraw(presented) == .done)
+        try await run("UPDATE instance SET body = kept.body FROM kept WHERE kept.id = instance.id")
+        let reply = await fixture.data.perform(
+            .withdraw(instance: presented.name.instance.description, .block))
+        #expect(isStoreFailure(reply))
+        await #expect(throws: GatewayError(.store, "")) { try await fixture.data.refresh() }
+        #expect(try await fixture.data.admitted(presented).withdrawal == .locked)
+    }
+
+    @Test func aDatabaseThatWasPutBackIsNotWrittenTo() async throws {
+        let before = await fixture.data.perform(.listUsers)
+        try await run("UPDATE fleet SET revision = 1")
+        let reply = await fixture.data.perform(.addUser("eve"))
+        #expect(isStoreFailure(reply))
+        await #expect(throws: GatewayError(.store, "")) { try await fixture.data.catchUp() }
+        #expect(await fixture.data.perform(.listUsers) == before)
+    }
+
+    @Test func aDatabaseOfALaterVersionIsReadOnly() async throws {
+        try await run("UPDATE fleet SET feature_level = feature_level + 1")
+        let reply = await fixture.data.perform(.addUser("eve"))
+        #expect(isStoreFailure(reply))
+        try await fixture.data.refresh()
+    }
+
+    @Test func aGatewayWithAnotherKeyReadsNothing() async throws {
+        let stranger = try #require(fixture.fleet).stranger()
+        await #expect(throws: GatewayError(.store, "")) {
+            try await GatewayData.open(fixture.store, in: stranger) { Date() }
+        }
+    }
+
+    @Test func noBodyContainsAName() async throws {
+        _ = try await fixture.enroll(fixture.link(), DataFixture.request())
+        for table in ["directory", "authority", "instance", "access_key"] {
+            let rows = try await database.transaction(.read) { try await $0.run("SELECT body FROM \(table)", []) }
+            #expect(!rows.isEmpty)
+            for row in rows {
+                let text = String(decoding: try row.bytes(0), as: UTF8.self)
+                #expect(!text.contains("ann") && !text.contains("com.example") && !text.contains("PRIVATE"))
+            }
+        }
+    }
+}
+
+/// Changes that reach a gateway by notifications alone.
+@Suite(.enabled(if: !TestFleet.isStandalone), .timeLimit(.minutes(1))) struct FleetNewsTests {
+    @Test func aChangeAtOneGatewayIsInForceAtTheOtherWithoutBeingAskedFor() async throws {
+        let fixture = try await DataFixture()
+        let presented = try await fixture.enroll(fixture.link(), DataFixture.request())
+        let other = try await fixture.restarted()
+        let news = await other.store.news()
+        let following = Task { for await _ in news { try? await other.catchUp() } }
+        let policy = await other.currentState()
+        #expect(policy.value.policy.instanceInGoodStanding(presented) != nil)
+        try await fixture.perform(.withdraw(instance: presented.name.instance.description, .block))
+        #expect(
+            try await eventually(within: .seconds(10)) { policy.value.policy.instanceInGoodStanding(presented) == nil })
+        await other.close()
+        await following.value
+    }
+}
+
+/// The driver.
+@Suite(.enabled(if: !TestFleet.isStandalone), .timeLimit(.minutes(1))) struct PostgresDatabaseTests {
+    @Test(arguments: ["nonsense", "postgresql://[::1", "host=a,b port=1,2,3"])
+    func whatIsNoURLIsRefusedWithoutRepeatingIt(_ text: String) async throws {
+        let error = #expect(throws: GatewayError.self) { try PostgresDatabase(text) }
+        #expect(error?.code == .invalid && error?.message.contains(text) == false)
+    }
+
+    @Test func aHostThatDoesNotAnswerHoldsNothingUp() async throws {
+        // A listener of which nobody accepts anything: the connection stands, and nothing comes.
+        let deaf = try DeafListener()
+        let database = try TestFleet.database(besides: deaf.port)
+        let start = ContinuousClock.now
+        let rows = try await database.transaction(.read) { try await $0.run("SELECT 1::bigint", []) }
+        #expect(try rows.first?.integer(0) == 1)
+        #expect(ContinuousClock.now - start < .seconds(4))
+        await database.close()
+    }
+
+    @Test func aStatementThatTakesTooLongEndsItsConnection() async throws {
+        let database = try TestFleet.database()
+        await #expect(throws: GatewayError(.unreachable, "")) {
+            try await database.transaction(.read) { try await $0.run("SELECT pg_sleep(60)", []) }
+        }
+        let rows = try await database.transaction(.read) { try await $0.run("SELECT 2::bigint", []) }
+        #expect(try rows.first?.integer(0) == 2)
+        await database.close()
+    }
+
+    @Test func aTransactionThatThrowsLeavesNothing() async throws {
+        let database = try TestFleet.database()
+        let table = "t_\(UUID().uuidString.prefix(8).lowercased())"
+        await #expect(throws: TestFailure.self) {
+            try await database.transaction(.write) { transaction in
+                try await transaction.run("CREATE TABLE \(table) (n bigint)", [])
+                throw TestFailure("on purpose")
+            }
+        }
+        let rows = try await database.transaction(.read) {
+            try await $0.run("SELECT count(*) FROM pg_class WHERE relname = $1", [.text(table)])
+        }
+        #expect(try rows.first?.integer(0) == 0)
+        await database.close()
+    }
+
+    @Test func valuesOfEveryKindComeBackAsTheyWere() async throws {
+        let database = try TestFleet.database()
+        let values: [FleetValue] = [
+            .integer(.min), .integer(.max), .text("ä\u{0301} '\"\\ $1"), .bytes([0, 255, 39, 92]), .bytes([]), .null,
+        ]
+        let rows = try await database.transaction(.read) {
+            try await $0.run("SELECT $1::bigint, $2::bigint, $3::text, $4::bytea, $5::bytea, $6::text", values)
+        }
+        #expect(rows == [FleetRow(values)])
+        await database.close()
+    }
+
+    @Test func moreTransactionsThanConnectionsWaitForEachOther() async throws {
+        let database = try TestFleet.database()
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for _ in 0..<40 {
+                group.addTask {
+                    _ = try await database.transaction(.read) { try await $0.run("SELECT pg_sleep(0.02)", []) }
+                }
+            }
+            try await group.waitForAll()
+        }
+        await database.close()
+        await #expect(throws: GatewayError(.ended, "")) {
+            try await database.transaction(.read) { try await $0.run("SELECT 1", []) }
+        }
+    }
+}
