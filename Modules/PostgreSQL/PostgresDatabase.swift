@@ -1,155 +1,155 @@
 #if PostgreSQL
-    internal import SallyportBase
-    internal import SallyportEventLoop
-    package import SallyportGateway
+internal import SallyportBase
+internal import SallyportEventLoop
+package import SallyportGateway
 
-    /// A PostgreSQL database, of version 15 or later, for a fleet of gateways.
+/// A PostgreSQL database, of version 15 or later, for a fleet of gateways.
+///
+/// An actor for the connections that are idle. Transactions beside each other take a connection each, up to a limit, and
+/// then wait. One more connection listens for notifications.
+package actor PostgresDatabase: FleetDatabase {
+    /// The most connections for transactions.
+    package static let limit = 8
+    /// For one statement, a wait for another transaction's lock included.
+    package static let patience: Duration = .seconds(5)
+
+    private let dialer: PostgresDialer
+    private var idle: [PostgresConnection] = []
+    private var busy = 0
+    private var waiters = TaskWaiters()
+    private var isClosed = false
+    private var listeners: [Task<Void, Never>] = []
+
+    /// Opens no connection yet.
     ///
-    /// An actor for the connections that are idle. Transactions beside each other take a connection each, up to a limit, and
-    /// then wait. One more connection listens for notifications.
-    package actor PostgresDatabase: FleetDatabase {
-        /// The most connections for transactions.
-        package static let limit = 8
-        /// For one statement, a wait for another transaction's lock included.
-        package static let patience: Duration = .seconds(5)
+    /// - Parameter url: `postgresql://user@host1,host2:5433/database?sslmode=verify-full`, or libpq's `key=value` pairs.
+    /// - Throws: `invalid`.
+    package init(_ url: String) throws(GatewayError) {
+        dialer = PostgresDialer(options: try PostgresOptions(url), loop: EventLoopGroup.shared.next())
+    }
 
-        private let dialer: PostgresDialer
-        private var idle: [PostgresConnection] = []
-        private var busy = 0
-        private var waiters = TaskWaiters()
-        private var isClosed = false
-        private var listeners: [Task<Void, Never>] = []
+    package func close() async {
+        isClosed = true
+        for listener in listeners { listener.cancel() }
+        for connection in idle { await connection.close() }
+        idle = []
+        waiters.release()
+    }
+}
 
-        /// Opens no connection yet.
-        ///
-        /// - Parameter url: `postgresql://user@host1,host2:5433/database?sslmode=verify-full`, or libpq's `key=value` pairs.
-        /// - Throws: `invalid`.
-        package init(_ url: String) throws(GatewayError) {
-            dialer = PostgresDialer(options: try PostgresOptions(url), loop: EventLoopGroup.shared.next())
-        }
+// MARK: Transactions
 
-        package func close() async {
-            isClosed = true
-            for listener in listeners { listener.cancel() }
-            for connection in idle { await connection.close() }
-            idle = []
-            waiters.release()
+extension PostgresDatabase {
+    package func transaction<Value: Sendable>(
+        _ kind: FleetTransactionKind, _ body: @Sendable (any FleetTransaction) async throws -> Value
+    ) async throws -> Value {
+        let connection = try await take()
+        do {
+            try await connection.run(Self.begin(kind), [], within: Self.patience)
+            let value = try await body(PostgresTransaction(connection: connection))
+            try await connection.run("COMMIT", [], within: Self.patience)
+            give(connection)
+            return value
+        } catch {
+            await rollBack(connection)
+            throw error
         }
     }
 
-    // MARK: Transactions
-
-    extension PostgresDatabase {
-        package func transaction<Value: Sendable>(
-            _ kind: FleetTransactionKind, _ body: @Sendable (any FleetTransaction) async throws -> Value
-        ) async throws -> Value {
-            let connection = try await take()
-            do {
-                try await connection.run(Self.begin(kind), [], within: Self.patience)
-                let value = try await body(PostgresTransaction(connection: connection))
-                try await connection.run("COMMIT", [], within: Self.patience)
-                give(connection)
-                return value
-            } catch {
-                await rollBack(connection)
-                throw error
-            }
+    private static func begin(_ kind: FleetTransactionKind) -> String {
+        switch kind {
+        case .write: "BEGIN ISOLATION LEVEL READ COMMITTED"
+        case .read: "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
         }
+    }
 
-        private static func begin(_ kind: FleetTransactionKind) -> String {
-            switch kind {
-            case .write: "BEGIN ISOLATION LEVEL READ COMMITTED"
-            case .read: "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
-            }
+    private func rollBack(_ connection: PostgresConnection) async {
+        if await connection.isOpen { _ = try? await connection.run("ROLLBACK", [], within: Self.patience) }
+        if await connection.isOpen { give(connection) } else { ended() }
+    }
+
+    /// An idle connection, or a new one; waits while too many are in use.
+    private func take() async throws -> PostgresConnection {
+        while busy >= Self.limit, !isClosed {
+            let (number, signal) = waiters.join()
+            await signal.wait()
+            guard waiters.wasReleased(number) else { throw GatewayError(CancellationError()) }
         }
-
-        private func rollBack(_ connection: PostgresConnection) async {
-            if await connection.isOpen { _ = try? await connection.run("ROLLBACK", [], within: Self.patience) }
-            if await connection.isOpen { give(connection) } else { ended() }
+        guard !isClosed else { throw GatewayError(.ended, "The database was closed.") }
+        busy += 1
+        while let connection = idle.popLast() {
+            if await connection.isStillGood() { return connection }
         }
-
-        /// An idle connection, or a new one; waits while too many are in use.
-        private func take() async throws -> PostgresConnection {
-            while busy >= Self.limit, !isClosed {
-                let (number, signal) = waiters.join()
-                await signal.wait()
-                guard waiters.wasReleased(number) else { throw GatewayError(CancellationError()) }
-            }
-            guard !isClosed else { throw GatewayError(.ended, "The database was closed.") }
-            busy += 1
-            while let connection = idle.popLast() {
-                if await connection.isStillGood() { return connection }
-            }
-            do { return try await dialer.connect() } catch {
-                ended()
-                throw error
-            }
-        }
-
-        private func give(_ connection: PostgresConnection) {
-            idle.append(connection)
+        do { return try await dialer.connect() } catch {
             ended()
-        }
-
-        private func ended() {
-            busy -= 1
-            waiters.release()
+            throw error
         }
     }
 
-    struct PostgresTransaction: FleetTransaction {
-        let connection: PostgresConnection
-
-        func run(_ statement: String, _ values: [FleetValue]) async throws -> [FleetRow] {
-            try await connection.run(statement, values, within: PostgresDatabase.patience)
-        }
+    private func give(_ connection: PostgresConnection) {
+        idle.append(connection)
+        ended()
     }
 
-    // MARK: Notifications
+    private func ended() {
+        busy -= 1
+        waiters.release()
+    }
+}
 
-    extension PostgresDatabase {
-        /// How often a connection that listens is asked whether it is still there.
-        private static let heartbeat: Duration = .milliseconds(250)
-        /// How long it may take to answer.
-        private static let heartbeatLimit: Duration = .milliseconds(750)
+struct PostgresTransaction: FleetTransaction {
+    let connection: PostgresConnection
 
-        package nonisolated func notifications(of channel: String) -> AsyncStream<Void> {
-            let (stream, continuation) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
-            let task = Task { await listen(to: channel, continuation) }
-            continuation.onTermination = { _ in task.cancel() }
-            Task { await keep(task) }
-            return stream
-        }
+    func run(_ statement: String, _ values: [FleetValue]) async throws -> [FleetRow] {
+        try await connection.run(statement, values, within: PostgresDatabase.patience)
+    }
+}
 
-        private func keep(_ listener: Task<Void, Never>) {
-            if isClosed { listener.cancel() } else { listeners.append(listener) }
-        }
+// MARK: Notifications
 
-        /// Listens until the task is cancelled, over a new connection each time that one is lost.
-        private func listen(to channel: String, _ news: AsyncStream<Void>.Continuation) async {
-            while !Task.isCancelled {
-                if let connection = try? await dialer.connect() {
-                    _ = try? await follow(channel, over: connection, news)
-                    await connection.close()
-                }
-                try? await Task.sleep(for: Self.heartbeat)
+extension PostgresDatabase {
+    /// How often a connection that listens is asked whether it is still there.
+    private static let heartbeat: Duration = .milliseconds(250)
+    /// How long it may take to answer.
+    private static let heartbeatLimit: Duration = .milliseconds(750)
+
+    package nonisolated func notifications(of channel: String) -> AsyncStream<Void> {
+        let (stream, continuation) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
+        let task = Task { await listen(to: channel, continuation) }
+        continuation.onTermination = { _ in task.cancel() }
+        Task { await keep(task) }
+        return stream
+    }
+
+    private func keep(_ listener: Task<Void, Never>) {
+        if isClosed { listener.cancel() } else { listeners.append(listener) }
+    }
+
+    /// Listens until the task is cancelled, over a new connection each time that one is lost.
+    private func listen(to channel: String, _ news: AsyncStream<Void>.Continuation) async {
+        while !Task.isCancelled {
+            if let connection = try? await dialer.connect() {
+                _ = try? await follow(channel, over: connection, news)
+                await connection.close()
             }
-            news.finish()
+            try? await Task.sleep(for: Self.heartbeat)
         }
+        news.finish()
+    }
 
-        private func follow(
-            _ channel: String, over connection: PostgresConnection, _ news: AsyncStream<Void>.Continuation
-        ) async throws {
-            try await connection.run("LISTEN \"\(channel)\"", [], within: Self.patience)
-            // What was told before is not told again.
-            news.yield()
-            while !Task.isCancelled {
-                if try await connection.notifications(within: Self.heartbeat) > 0 {
-                    news.yield()
-                } else {
-                    try await connection.run("SELECT 1", [], within: Self.heartbeatLimit)
-                }
+    private func follow(
+        _ channel: String, over connection: PostgresConnection, _ news: AsyncStream<Void>.Continuation
+    ) async throws {
+        try await connection.run("LISTEN \"\(channel)\"", [], within: Self.patience)
+        // What was told before is not told again.
+        news.yield()
+        while !Task.isCancelled {
+            if try await connection.notifications(within: Self.heartbeat) > 0 {
+                news.yield()
+            } else {
+                try await connection.run("SELECT 1", [], within: Self.heartbeatLimit)
             }
         }
     }
+}
 #endif

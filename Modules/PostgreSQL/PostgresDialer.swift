@@ -1,78 +1,78 @@
 #if PostgreSQL
-    internal import SallyportEventLoop
-    internal import SallyportGateway
+internal import SallyportEventLoop
+internal import SallyportGateway
 
-    /// Connects to the host of a database that takes writes.
-    ///
-    /// All addresses of all hosts are dialled at the same time: libpq would try them one after the other, and keeps its own
-    /// limit of time only where it may block, so that a host which swallows packets would hold it up. The first that takes
-    /// writes is used.
-    struct PostgresDialer: Sendable {
-        let options: PostgresOptions
-        let loop: EventLoop
-        /// For one address, until the end of the log-in.
-        static let limit: Duration = .seconds(5)
+/// Connects to the host of a database that takes writes.
+///
+/// All addresses of all hosts are dialled at the same time: libpq would try them one after the other, and keeps its own
+/// limit of time only where it may block, so that a host which swallows packets would hold it up. The first that takes
+/// writes is used.
+struct PostgresDialer: Sendable {
+    let options: PostgresOptions
+    let loop: EventLoop
+    /// For one address, until the end of the log-in.
+    static let limit: Duration = .seconds(5)
 
-        private enum Event: Sendable {
-            case connected(PostgresConnection)
-            case failed(GatewayError)
-            /// The addresses of a host are known: so many more dials have begun.
-            case dialled(Int)
+    private enum Event: Sendable {
+        case connected(PostgresConnection)
+        case failed(GatewayError)
+        /// The addresses of a host are known: so many more dials have begun.
+        case dialled(Int)
+    }
+
+    /// - Throws: `unreachable` with the reason of each address; `cancelled`.
+    func connect() async throws(GatewayError) -> PostgresConnection {
+        let (events, continuation) = AsyncStream.makeStream(of: Event.self)
+        let tasks = options.hosts.map { host in Task { await dial(host, continuation) } }
+        defer {
+            for task in tasks { task.cancel() }
+            continuation.finish()
         }
-
-        /// - Throws: `unreachable` with the reason of each address; `cancelled`.
-        func connect() async throws(GatewayError) -> PostgresConnection {
-            let (events, continuation) = AsyncStream.makeStream(of: Event.self)
-            let tasks = options.hosts.map { host in Task { await dial(host, continuation) } }
-            defer {
-                for task in tasks { task.cancel() }
-                continuation.finish()
+        var pending = tasks.count
+        var failures: [GatewayError] = []
+        for await event in events {
+            switch event {
+            case .connected(let connection): return connection
+            case .dialled(let count): pending += count - 1
+            case .failed(let error):
+                failures.append(error)
+                pending -= 1
             }
-            var pending = tasks.count
-            var failures: [GatewayError] = []
-            for await event in events {
-                switch event {
-                case .connected(let connection): return connection
-                case .dialled(let count): pending += count - 1
-                case .failed(let error):
-                    failures.append(error)
-                    pending -= 1
-                }
-                if pending == 0 { break }
-            }
-            if Task.isCancelled { throw GatewayError(CancellationError()) }
-            throw GatewayError(.unreachable, failures.map(\.message).joined(separator: " "))
+            if pending == 0 { break }
         }
+        if Task.isCancelled { throw GatewayError(CancellationError()) }
+        throw GatewayError(.unreachable, failures.map(\.message).joined(separator: " "))
+    }
 
-        private func dial(_ host: PostgresOptions.Host, _ events: AsyncStream<Event>.Continuation) async {
-            let addresses: [String]
-            do throws(GatewayError) { addresses = try await HostLookup.addresses(of: host) } catch {
+    private func dial(_ host: PostgresOptions.Host, _ events: AsyncStream<Event>.Continuation) async {
+        let addresses: [String]
+        do throws(GatewayError) { addresses = try await HostLookup.addresses(of: host) } catch {
+            events.yield(.failed(error))
+            return
+        }
+        events.yield(.dialled(addresses.count))
+        await withDiscardingTaskGroup { group in
+            for address in addresses { group.addTask { await dial(host, at: address, events) } }
+        }
+    }
+
+    private func dial(
+        _ host: PostgresOptions.Host, at address: String, _ events: AsyncStream<Event>.Continuation
+    ) async {
+        let place = "\(host.name.isEmpty ? address : host.name):\(host.port)"
+        let connection = PostgresConnection(to: place, on: loop)
+        await withTaskCancellationHandler {
+            do throws(GatewayError) {
+                try await connection.open(options.parameters(for: host, at: address), within: Self.limit)
+            } catch {
                 events.yield(.failed(error))
                 return
             }
-            events.yield(.dialled(addresses.count))
-            await withDiscardingTaskGroup { group in
-                for address in addresses { group.addTask { await dial(host, at: address, events) } }
-            }
-        }
-
-        private func dial(
-            _ host: PostgresOptions.Host, at address: String, _ events: AsyncStream<Event>.Continuation
-        ) async {
-            let place = "\(host.name.isEmpty ? address : host.name):\(host.port)"
-            let connection = PostgresConnection(to: place, on: loop)
-            await withTaskCancellationHandler {
-                do throws(GatewayError) {
-                    try await connection.open(options.parameters(for: host, at: address), within: Self.limit)
-                } catch {
-                    events.yield(.failed(error))
-                    return
-                }
-                // Another one was faster.
-                if case .terminated = events.yield(.connected(connection)) { await connection.close() }
-            } onCancel: {
-                _ = loop.executeIfRunning { connection.assumeIsolated { $0.abandon() } }
-            }
+            // Another one was faster.
+            if case .terminated = events.yield(.connected(connection)) { await connection.close() }
+        } onCancel: {
+            _ = loop.executeIfRunning { connection.assumeIsolated { $0.abandon() } }
         }
     }
+}
 #endif

@@ -1,80 +1,80 @@
 #if PostgreSQL
-    internal import CPQ
-    internal import SallyportGateway
+internal import CPQ
+internal import SallyportGateway
 
-    /// Where a database is, and how to log in: what libpq reads from a URL or a text of `key=value` pairs, with one entry
-    /// for each host.
-    struct PostgresOptions: Sendable {
-        /// One place where the database may be.
-        struct Host: Sendable, Hashable {
-            let name: String
-            /// Empty if it is to be looked up.
-            let address: String
-            let port: String
-        }
-
-        let hosts: [Host]
-        /// Everything else, by keyword.
-        let others: [String: String]
-
-        /// - Parameter text: `postgresql://user@host1,host2:5433/database?sslmode=verify-full`, or `key=value` pairs.
-        /// - Throws: `invalid`, without the text, which may contain a password.
-        init(_ text: String) throws(GatewayError) {
-            var values = try Self.parsed(text)
-            let names = Self.list(values.removeValue(forKey: "host"))
-            let addresses = Self.list(values.removeValue(forKey: "hostaddr"))
-            let ports = Self.list(values.removeValue(forKey: "port"))
-            let count = max(names.count, addresses.count, 1)
-            guard addresses.isEmpty || names.isEmpty || addresses.count == names.count,
-                ports.count <= 1 || ports.count == count
-            else {
-                throw GatewayError(.invalid, "The database's URL has not as many ports or addresses as hosts.")
-            }
-            hosts = (0..<count).map { index in
-                Host(
-                    name: index < names.count ? names[index] : "", address: index < addresses.count ? addresses[index] : "",
-                    port: ports.isEmpty ? "5432" : ports[ports.count == 1 ? 0 : index])
-            }
-            others = values
-        }
-
-        private static func list(_ text: String?) -> [String] {
-            guard let text, !text.isEmpty else { return [] }
-            return text.split(separator: ",", omittingEmptySubsequences: false).map(String.init)
-        }
-
-        private static func parsed(_ text: String) throws(GatewayError) -> [String: String] {
-            var message: UnsafeMutablePointer<CChar>?
-            defer { unsafe PQfreemem(message) }
-            guard let list = unsafe PQconninfoParse(text, &message) else {
-                throw GatewayError(
-                    .invalid,
-                    "This is not the URL of a database: postgresql://USER@HOST/DATABASE?sslmode=verify-full is expected.")
-            }
-            defer { unsafe PQconninfoFree(list) }
-            var values: [String: String] = [:]
-            var option = unsafe list
-            while let keyword = unsafe option.pointee.keyword {
-                if let value = unsafe option.pointee.val {
-                    unsafe values[String(cString: keyword)] = unsafe String(cString: value)
-                }
-                unsafe option += 1
-            }
-            return values
-        }
-
-        /// The keywords and values with which one host is dialled.
-        func parameters(for host: Host, at address: String) -> [(keyword: String, value: String)] {
-            var values = others
-            values["host"] = host.name.isEmpty ? nil : host.name
-            values["hostaddr"] = address.isEmpty ? nil : address
-            values["port"] = host.port
-            values["target_session_attrs"] = "read-write"
-            values["application_name"] = values["application_name"] ?? "sallyport"
-            values["client_encoding"] = "UTF8"
-            // A peer that is gone is noticed by the system too, not only by the deadlines of statements.
-            values["tcp_user_timeout"] = values["tcp_user_timeout"] ?? "3000"
-            return values.sorted { $0.key < $1.key }.map { ($0.key, $0.value) }
-        }
+/// Where a database is, and how to log in: what libpq reads from a URL or a text of `key=value` pairs, with one entry
+/// for each host.
+struct PostgresOptions: Sendable {
+    /// One place where the database may be.
+    struct Host: Sendable, Hashable {
+        let name: String
+        /// Empty if it is to be looked up.
+        let address: String
+        let port: String
     }
+
+    let hosts: [Host]
+    /// Everything else, by keyword.
+    let others: [String: String]
+
+    /// - Parameter text: `postgresql://user@host1,host2:5433/database?sslmode=verify-full`, or `key=value` pairs.
+    /// - Throws: `invalid`, without the text, which may contain a password.
+    init(_ text: String) throws(GatewayError) {
+        var values = try Self.parsed(text)
+        let names = Self.list(values.removeValue(forKey: "host"))
+        let addresses = Self.list(values.removeValue(forKey: "hostaddr"))
+        let ports = Self.list(values.removeValue(forKey: "port"))
+        let count = max(names.count, addresses.count, 1)
+        guard addresses.isEmpty || names.isEmpty || addresses.count == names.count,
+            ports.count <= 1 || ports.count == count
+        else {
+            throw GatewayError(.invalid, "The database's URL has not as many ports or addresses as hosts.")
+        }
+        hosts = (0..<count).map { index in
+            Host(
+                name: index < names.count ? names[index] : "", address: index < addresses.count ? addresses[index] : "",
+                port: ports.isEmpty ? "5432" : ports[ports.count == 1 ? 0 : index])
+        }
+        others = values
+    }
+
+    private static func list(_ text: String?) -> [String] {
+        guard let text, !text.isEmpty else { return [] }
+        return text.split(separator: ",", omittingEmptySubsequences: false).map(String.init)
+    }
+
+    private static func parsed(_ text: String) throws(GatewayError) -> [String: String] {
+        var message: UnsafeMutablePointer<CChar>?
+        defer { unsafe PQfreemem(message) }
+        guard let list = unsafe PQconninfoParse(text, &message) else {
+            throw GatewayError(
+                .invalid,
+                "This is not the URL of a database: postgresql://USER@HOST/DATABASE?sslmode=verify-full is expected.")
+        }
+        defer { unsafe PQconninfoFree(list) }
+        var values: [String: String] = [:]
+        var option = unsafe list
+        while let keyword = unsafe option.pointee.keyword {
+            if let value = unsafe option.pointee.val {
+                unsafe values[String(cString: keyword)] = unsafe String(cString: value)
+            }
+            unsafe option += 1
+        }
+        return values
+    }
+
+    /// The keywords and values with which one host is dialled.
+    func parameters(for host: Host, at address: String) -> [(keyword: String, value: String)] {
+        var values = others
+        values["host"] = host.name.isEmpty ? nil : host.name
+        values["hostaddr"] = address.isEmpty ? nil : address
+        values["port"] = host.port
+        values["target_session_attrs"] = "read-write"
+        values["application_name"] = values["application_name"] ?? "sallyport"
+        values["client_encoding"] = "UTF8"
+        // A peer that is gone is noticed by the system too, not only by the deadlines of statements.
+        values["tcp_user_timeout"] = values["tcp_user_timeout"] ?? "3000"
+        return values.sorted { $0.key < $1.key }.map { ($0.key, $0.value) }
+    }
+}
 #endif

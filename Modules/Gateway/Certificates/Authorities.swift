@@ -73,7 +73,8 @@ extension AuthorityRecord {
     func finished(at now: Date) -> AuthorityRecord {
         guard let next else { return self }
         var record = self
-        record.former.insert(Former(certificate: present.certificate, until: now.addingTimeInterval(Self.overlap)), at: 0)
+        let until = now.addingTimeInterval(Self.overlap)
+        record.former.insert(Former(certificate: present.certificate, until: until), at: 0)
         (record.present, record.next) = (next.identity, nil)
         return record
     }

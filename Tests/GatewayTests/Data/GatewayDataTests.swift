@@ -27,7 +27,9 @@ final class DataFixture: Sendable {
             at: path, protectedBy: .keyFile("\(path)/key"), options: options)
         fleet = try await TestFleet.ofThisRun()
         try await GatewayData.initialize(store, name: "localhost", in: fleet?.joined())
-        data = try await GatewayData.open(store, in: fleet?.joined()) { [time] in standsStill ? time.withLock { $0 } : Date() }
+        data = try await GatewayData.open(store, in: fleet?.joined()) { [time] in
+            standsStill ? time.withLock { $0 } : Date()
+        }
         for command: AdministrationCommand in [
             .addUser("ann"), .addApplication(entitlement: "com.example.report", version: "1.0.0.0"),
             .addApplication(entitlement: "com.example.report", version: "2.0.0.0"),

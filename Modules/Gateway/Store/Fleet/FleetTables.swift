@@ -12,7 +12,9 @@ enum FleetTables {
 
 extension FleetTransaction {
     func revision() async throws -> Int64 {
-        guard let row = try await run("SELECT revision FROM fleet", []).first else { throw FleetTables.missing("fleet") }
+        guard let row = try await run("SELECT revision FROM fleet", []).first else {
+            throw FleetTables.missing("fleet")
+        }
         return try row.integer(0)
     }
 
@@ -81,7 +83,8 @@ extension FleetTransaction {
         var records: [InstanceRecord] = []
         for grant in grants.sorted(by: { $0.text < $1.text }) {
             let rows = try await run(
-                "SELECT id, epoch, last_seen, body FROM instance WHERE holder = $1 ORDER BY id FOR UPDATE", [key.holder(grant)])
+                "SELECT id, epoch, last_seen, body FROM instance WHERE holder = $1 ORDER BY id FOR UPDATE",
+                [key.holder(grant)])
             records += try rows.map(key.openInstance)
         }
         return records
@@ -115,7 +118,8 @@ extension FleetTransaction {
 
 extension FleetKey {
     /// Of a table with one row: columns `revision` and `body`.
-    func openSingle<Value: Decodable & Sendable>(_ row: FleetRow, table: String) throws(GatewayError) -> Revised<Value> {
+    func openSingle<Value: Decodable & Sendable>(_ row: FleetRow, table: String) throws(GatewayError) -> Revised<Value>
+    {
         let revision = try row.integer(0)
         return Revised(value: try open(row.bytes(1), table: table, row: "\(revision)"), revision: revision)
     }
