@@ -54,8 +54,7 @@ struct GatewayCommand: ParsableCommand {
         var maxPerSource = 64
         @Option(help: "The most open connections without a certificate from all addresses.")
         var maxUnauthenticated = 4096
-        @Option(help: LogLevelArgument.help, transform: expecting(LogLevelArgument.expected))
-        var logLevel = LogLevelArgument.notice
+        @OptionGroup var logging: LogOptions
         @OptionGroup var output: OutputOptions
 
         func check() throws {
@@ -72,7 +71,7 @@ struct GatewayCommand: ParsableCommand {
         }
 
         func run() async throws {
-            logLevel.bootstrap()
+            logging.bootstrap()
             let output = output
             try await GatewayHost(location).run(configuration(), logger: Logger(label: "sallyport.gateway")) { bound in
                 let verification = bound.verification.map { ", verification without TLS \($0)" } ?? ""
