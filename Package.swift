@@ -510,8 +510,8 @@ let package = Package(
             "Gateway",
             dependencies: [
                 "SallyportBase", "SallyportCore", "SallyportLoading", "SallyportGateway", "SallyportTransport",
-                "SallyportWire", .crypto, .x509, .logging, .httpTypes, .hummingbirdCore, .nioCore, .nioPosix,
-                .nioEmbedded, .nioSSL, .nioTLS,
+                "SallyportWire", .crypto, .x509, .logging, .httpTypes, .hummingbirdCore, .metrics, .nioCore,
+                .nioPosix, .nioEmbedded, .nioSSL, .nioTLS,
             ]),
         tests(
             "CommandLine",

@@ -39,6 +39,8 @@ package actor GatewayData {
     /// Receives the data as an argument, so that it needs no reference, which would be a cycle.
     typealias Observer = @Sendable (isolated GatewayData, GatewayChange) -> Void
     private var observers: [Observer] = []
+    /// When the change that is being reported was committed, for metrics.
+    private(set) var committed = ContinuousClock.now
     /// Counts wrong access keys by source.
     var wrongTries = RateLimiter<[UInt8]>(.wrongTries)
 
@@ -132,6 +134,7 @@ package actor GatewayData {
 
     /// Publishes the present state, and then reports the change.
     func tell(_ change: GatewayChange) {
+        committed = .now
         switch change {
         case .directory, .identities: revision += 1
         case .instance, .tokenKeys: break
