@@ -522,9 +522,8 @@ let package = Package(
             "Gateway",
             dependencies: [
                 "SallyportBase", "SallyportCore", "SallyportLoading", "SallyportGateway", "SallyportPostgreSQL",
-                "SallyportTransport", "SallyportWire", .crypto, .x509, .logging, .httpTypes, .hummingbirdCore, .nioCore,
-                .nioPosix,
-                .nioEmbedded, .nioSSL, .nioTLS,
+                "SallyportTransport", "SallyportWire", .crypto, .x509, .logging, .httpTypes, .hummingbirdCore, .metrics,
+                .nioCore, .nioPosix, .nioEmbedded, .nioSSL, .nioTLS,
             ]),
         tests(
             "CommandLine",

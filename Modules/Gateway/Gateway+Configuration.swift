@@ -24,6 +24,8 @@ extension Gateway {
         public var connections = ConnectionLimits()
         /// Where tokens are verified without TLS, for development; if nil, nowhere.
         public var plainVerification: PlainVerification?
+        /// Where metrics and health are told, for Prometheus and for what watches over the process; if nil, nowhere.
+        public var metrics: MetricsListener?
 
         /// Listens on all addresses of this machine, at the default ports: 17433 for apps, 17533 for tunnels.
         public init() {}
@@ -51,6 +53,23 @@ extension Gateway {
         }
     }
 
+    /// A listener without TLS for `/metrics`, `/health/live` and `/health/ready`.
+    ///
+    /// It asks for no credentials: put it on the loopback address, or on a network of
+    /// administrators.
+    public struct MetricsListener: Sendable {
+        /// An address of this machine, or `localhost`.
+        public var host: String
+        /// 0 takes a free port.
+        public var port: Int
+        /// Whether it may listen on addresses that other machines can reach.
+        public var isInsecureAllowed: Bool
+
+        public init(host: String, port: Int, isInsecureAllowed: Bool = false) {
+            (self.host, self.port, self.isInsecureAllowed) = (host, port, isInsecureAllowed)
+        }
+    }
+
     /// The ports that a gateway listens on.
     public struct Listeners: Sendable, Hashable {
         /// For apps.
@@ -59,5 +78,7 @@ extension Gateway {
         public let relayPort: Int
         /// The port of verification without TLS, if that was configured.
         public let verificationPort: Int?
+        /// The port of metrics and health, if that was configured.
+        public let metricsPort: Int?
     }
 }

@@ -1,4 +1,5 @@
 internal import Foundation
+internal import Hummingbird
 internal import Logging
 internal import SallyportBase
 internal import SallyportCore
@@ -17,7 +18,8 @@ struct GatewayServices: Service {
     let onReady: @Sendable (Gateway.Listeners) async -> Void
 
     /// What the listeners share.
-    private struct Parts {
+    struct Parts {
+        let metrics: GatewayMetrics
         let current: CurrentState
         let events: EventHub
         let connections: Connections
@@ -35,12 +37,14 @@ struct GatewayServices: Service {
 
     private func open() async throws {
         let plain = try plainAddress()
+        let metrics = try metricsAddress()
         // Before any client sees the certificates.
         try await data.renewOwnCertificates()
         try await data.renewTokenKeys()
-        let parts = try await makeParts()
-        await observe(parts.relay)
-        do { try await serve(parts, plain) } catch {
+        let registry = metrics.map { _ in PrometheusRegistry(metrics: MetricDescription.all) }
+        let parts = try await makeParts(.both(registry))
+        await observe(parts.relay, parts.metrics)
+        do { try await serve(parts, plain, makeObservation(parts, metrics, registry)) } catch {
             await parts.relay.shutdown()
             throw error
         }
@@ -48,15 +52,19 @@ struct GatewayServices: Service {
     }
 
     /// The relay applies each change to open tunnels before the call that made the change returns.
-    private func observe(_ relay: Relay) async {
+    private func observe(_ relay: Relay, _ metrics: GatewayMetrics) async {
         await data.onChange { data, change in
             relay.policyChanged()
+            let committed = data.committed
+            relay.whenLoopsAnswer { metrics.policyChange.record(since: committed) }
             guard case .identities = change else { return }
             try? relay.use(data.serverIdentity.relayIdentity, trust: data.authorityDERs)
         }
     }
 
-    private func serve(_ parts: Parts, _ plain: Gateway.PlainVerification?) async throws {
+    private func serve(
+        _ parts: Parts, _ plain: Gateway.PlainVerification?, _ observation: Observation
+    ) async throws {
         let control = try await makeControl(parts)
         let verification = plain.map { makeVerification($0, parts) }
         let administration = try await AdministrationServer.bind(data: data, path: folder, logger: logger)
@@ -64,9 +72,14 @@ struct GatewayServices: Service {
         let news = await data.store.news()
         try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask { try await control.run() }
-            if let verification { group.addTask { try await verification.run() } }
+            for service in [verification, observation.service] {
+                if let service { group.addTask { try await service.run() } }
+            }
+            if observation.isAsked {
+                group.addTask { try await Self.untilShutdown { await observation.health.run() } }
+            }
             group.addTask { try await Self.untilShutdown { try await administration.run() } }
-            group.addTask { try await Self.untilShutdown { try await tick(parts) } }
+            group.addTask { try await Self.untilShutdown { try await tick(parts, observation) } }
             group.addTask {
                 for await renewed in parts.current.renewals.cancelOnGracefulShutdown() {
                     await data.sawAtRelay(renewed)
@@ -80,7 +93,7 @@ struct GatewayServices: Service {
                 try? await gracefulShutdown()
                 await parts.events.finish()
             }
-            try await begin(parts.relay, control, verification)
+            try await begin(parts.relay, control, verification, observation.service)
             // The first service that fails ends the others; `waitForAll` would wait for them.
             for try await _ in group {}
         }
@@ -95,20 +108,25 @@ struct GatewayServices: Service {
 
     /// Starts the relay after the others, whose ports it must know, and reports that all listen. A listener that fails
     /// to start ends the group with its own error.
-    private func begin(_ relay: Relay, _ control: HTTPService, _ verification: HTTPService?) async throws {
+    private func begin(
+        _ relay: Relay, _ control: HTTPService, _ verification: HTTPService?, _ metrics: HTTPService?
+    ) async throws {
         guard let port = await control.port() else { return }
-        var ports: Set<UInt16> = [port]
-        var verificationPort: UInt16?
-        if let verification {
-            guard let port = await verification.port() else { return }
-            ports.insert(port)
-            verificationPort = port
+        var others: [UInt16?] = []
+        for service in [verification, metrics] {
+            guard let service else {
+                others.append(nil)
+                continue
+            }
+            guard let port = await service.port() else { return }
+            others.append(port)
         }
-        let relayPort = try await relay.start(besides: ports)
+        let relayPort = try await relay.start(besides: Set([port] + others.compactMap { $0 }))
         try await data.listens(controlPort: port, relayPort: relayPort)
         await onReady(
             .init(
-                controlPort: Int(port), relayPort: Int(relayPort), verificationPort: verificationPort.map(Int.init)))
+                controlPort: Int(port), relayPort: Int(relayPort), verificationPort: others[0].map(Int.init),
+                metricsPort: others[1].map(Int.init)))
     }
 
     private static func untilShutdown(_ body: @escaping @Sendable () async throws -> Void) async throws {
@@ -117,7 +135,7 @@ struct GatewayServices: Service {
 
     /// Sends a heartbeat every two seconds; once a minute, checks the tunnels of instances that did not renew and notes
     /// which instances listen to events; once an hour, checks the gateway's own certificates and keys.
-    private func tick(_ parts: Parts) async throws {
+    private func tick(_ parts: Parts, _ observation: Observation) async throws {
         var beats = 0
         var lastLook = data.clock()
         while !Task.isCancelled {
@@ -129,6 +147,7 @@ struct GatewayServices: Service {
                 lastLook = data.clock()
                 parts.relay.policyChanged()
                 data.contacts.note(await parts.events.listening, at: lastLook)
+                await observation.refresh()
             }
             guard beats % 1800 == 0 else { continue }
             try await data.renewOwnCertificates()
@@ -141,32 +160,34 @@ struct GatewayServices: Service {
 // MARK: Parts
 
 extension GatewayServices {
-    private func makeParts() async throws -> Parts {
+    private func makeParts(_ metrics: GatewayMetrics) async throws -> Parts {
         let current = await data.currentState()
-        let connections = Connections(connectionLimits(), logger: logger)
+        let connections = Connections(connectionLimits(), metrics: metrics, logger: logger)
         return Parts(
-            current: current, events: EventHub(start: await data.settings.starts + 1), connections: connections,
-            relay: try await makeRelay(current, connections),
-            tokens: TokenEndpoints(data: data, service: TokenService(current: current), logger: logger))
+            metrics: metrics, current: current, events: EventHub(start: await data.settings.starts + 1),
+            connections: connections, relay: try await makeRelay(current, connections),
+            tokens: TokenEndpoints(
+                data: data, service: TokenService(current: current), metrics: metrics, logger: logger))
     }
 
     private func makeControl(_ parts: Parts) async throws -> HTTPService {
         let current = parts.current
         let plane = ControlPlane(
             data: data, events: parts.events, names: NameService(queries: try queries()), current: current,
-            tokens: parts.tokens, logger: logger)
+            tokens: parts.tokens, metrics: parts.metrics, logger: logger)
         let security = try HTTPListener.Security(.control(current, authority: await data.authorityDER)) {
             current.client(presenting: $0)?.instanceInGoodStanding
         }
         return HTTPService(
-            plane.router(), security, parts.connections, host: configuration.controlHost,
-            port: configuration.controlPort, logger: logger)
+            plane.router().buildResponder(), security, parts.connections, as: .control,
+            host: configuration.controlHost, port: configuration.controlPort, logger: logger)
     }
 
     private func makeVerification(_ address: Gateway.PlainVerification, _ parts: Parts) -> HTTPService {
         logger.notice("Tokens are verified without TLS: for development only.", metadata: ["host": "\(address.host)"])
         return HTTPService(
-            parts.tokens.plainRouter(), nil, parts.connections, host: address.host, port: address.port, logger: logger)
+            parts.tokens.plainRouter().buildResponder(), nil, parts.connections, as: .verification,
+            host: address.host, port: address.port, logger: logger)
     }
 
     /// The configured limits, and those computed from the process's limit of descriptors, which is raised as far as the
@@ -175,7 +196,7 @@ extension GatewayServices {
         let limit = DescriptorLimit.raise() ?? 1024
         // The files, sockets and loops opened from now on. Administration uses the descriptors that are kept from
         // connections.
-        let ownUse = DescriptorLimit.used + 32
+        let ownUse = DescriptorLimit.used + 32 + (configuration.metrics == nil ? 0 : Self.metricsConnections)
         var limits = configuration.connections
         limits.perInstance = configuration.maximumTunnels + 64
         limits.descriptors = DescriptorShares(limit: limit, used: ownUse)
@@ -186,12 +207,9 @@ extension GatewayServices {
     /// Where plain verification listens: on this machine only, unless the administrator insists.
     private func plainAddress() throws(GatewayError) -> Gateway.PlainVerification? {
         guard var plain = configuration.plainVerification else { return nil }
-        // The name `localhost` could be made to resolve to another address.
-        if plain.host == "localhost" { plain.host = "127.0.0.1" }
-        guard plain.isInsecureAllowed || IPAddress(plain.host)?.scope == .loopback else {
-            throw GatewayError(
-                .invalid, "Verification without TLS is for this machine only, 127.0.0.1 or ::1, without --insecure.")
-        }
+        plain.host = try Self.localHost(
+            plain.host, isInsecureAllowed: plain.isInsecureAllowed,
+            or: "Verification without TLS is for this machine only, 127.0.0.1 or ::1, without --insecure.")
         return plain
     }
 

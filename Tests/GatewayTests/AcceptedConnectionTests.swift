@@ -15,7 +15,7 @@ import Testing
     @Test func connectionThatIsNotServedIsClosedAndTheProcessGoesOn() async throws {
         let listener = HTTPListener(
             responder: { _, writer, _ in try await writer.writeResponse(.init(status: .ok)) }, nil,
-            Connections(ConnectionLimits(), logger: Logger(label: "test")))
+            Connections(ConnectionLimits(), logger: Logger(label: "test")), as: .control)
         let logger = Logger(label: "test")
         let server = try await ServerBootstrap(group: group)
             .childChannelInitializer { channel in listener.setup(channel: channel, logger: logger).map { _ in } }

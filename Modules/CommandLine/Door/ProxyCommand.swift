@@ -52,14 +52,11 @@ extension ProxyCommand {
         @Flag(help: "Answer GET /proxy.pac with the file by which browsers find the door.") var pac = false
         @Option(help: ArgumentHelp("Append a record of each connection, a line of JSON.", valueName: "file"))
         var log: String?
-        @Option(
-            name: .customLong("log-level"), help: LogLevelArgument.help, transform: expecting(LogLevelArgument.expected)
-        )
-        var logLevel = LogLevelArgument.notice
+        @OptionGroup var logging: LogOptions
         @OptionGroup var output: OutputOptions
 
         func run() async throws {
-            logLevel.bootstrap()
+            logging.bootstrap()
             let (configuration, output) = (try configuration(), output)
             try await DoorHost(location).run(configuration) { places in
                 output.print(

@@ -22,9 +22,7 @@ struct RunCommand: AsyncParsableCommand, CheckedArguments {
             "Certificates of authorities that the program is to trust instead of the system's, PEM.", valueName: "file")
     )
     var ca: String?
-    @Option(
-        name: .customLong("log-level"), help: LogLevelArgument.help, transform: expecting(LogLevelArgument.expected))
-    var logLevel = LogLevelArgument.notice
+    @OptionGroup var logging: LogOptions
     @Option(help: ArgumentHelp("Append a record of each connection, a line of JSON.", valueName: "file")) var log:
         String?
     @Argument(parsing: .postTerminator, help: ArgumentHelp("The program and its arguments.", valueName: "command"))
@@ -37,7 +35,7 @@ struct RunCommand: AsyncParsableCommand, CheckedArguments {
     }
 
     func run() async throws {
-        logLevel.bootstrap()
+        logging.bootstrap()
         if let ca { _ = try InputFile.bytes(ca, limit: 16 << 20) }
         if isolate { try await Isolated.check() }
         let status =

@@ -54,8 +54,12 @@ struct GatewayCommand: ParsableCommand {
         var maxPerSource = 64
         @Option(help: "The most open connections without a certificate from all addresses.")
         var maxUnauthenticated = 4096
-        @Option(help: LogLevelArgument.help, transform: expecting(LogLevelArgument.expected))
-        var logLevel = LogLevelArgument.notice
+        @Option(
+            help: ArgumentHelp("Tell metrics and health here, without TLS.", valueName: "host:port"),
+            transform: expecting("HOST:PORT"))
+        var metrics: BindArgument?
+        @Flag(help: "Let --metrics listen on addresses that other machines can reach.") var metricsInsecure = false
+        @OptionGroup var logging: LogOptions
         @OptionGroup var output: OutputOptions
 
         func check() throws {
@@ -67,16 +71,21 @@ struct GatewayCommand: ParsableCommand {
             guard !insecure || verificationPlain != nil else {
                 throw ValidationError("--insecure goes with --verification-plain.")
             }
+            guard !metricsInsecure || metrics != nil else {
+                throw ValidationError("--metrics-insecure goes with --metrics.")
+            }
             if let egress, IPAddress(egress) == nil { throw ValidationError("--egress is an IP address.") }
             if let dns, (try? Endpoint(dns, defaultPort: 53)) == nil { throw ValidationError("--dns is HOST[:PORT].") }
         }
 
         func run() async throws {
-            logLevel.bootstrap()
+            logging.bootstrap()
             let output = output
             try await GatewayHost(location).run(configuration(), logger: Logger(label: "sallyport.gateway")) { bound in
                 let verification = bound.verification.map { ", verification without TLS \($0)" } ?? ""
-                output.print(bound, "ready: control \(bound.control), relay \(bound.relay)\(verification)")
+                let metrics = bound.metrics.map { ", metrics \($0)" } ?? ""
+                output.print(
+                    bound, "ready: control \(bound.control), relay \(bound.relay)\(verification)\(metrics)")
             }
         }
 
@@ -93,6 +102,9 @@ struct GatewayCommand: ParsableCommand {
             configuration.connections.unauthenticated = maxUnauthenticated
             configuration.plainVerification = verificationPlain.map {
                 .init(host: $0.host, port: Int($0.port), isInsecureAllowed: insecure)
+            }
+            configuration.metrics = metrics.map {
+                .init(host: $0.host, port: Int($0.port), isInsecureAllowed: metricsInsecure)
             }
             return configuration
         }

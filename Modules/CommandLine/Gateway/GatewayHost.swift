@@ -54,6 +54,8 @@ struct GatewayHost {
         let relay: String
         /// Without TLS, if that was requested.
         let verification: String?
+        /// Where metrics and health are told, if that was requested.
+        let metrics: String?
         let ready = true
 
         init(_ bound: Gateway.Listeners, of configuration: Gateway.Configuration) {
@@ -62,6 +64,7 @@ struct GatewayHost {
             verification = bound.verificationPort.map {
                 Self.address(configuration.plainVerification?.host ?? "", $0)
             }
+            metrics = bound.metricsPort.map { Self.address(configuration.metrics?.host ?? "", $0) }
         }
 
         private static func address(_ host: String, _ port: Int) -> String {

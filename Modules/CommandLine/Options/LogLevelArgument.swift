@@ -1,7 +1,7 @@
 import ArgumentParser
 import Logging
 
-/// How much is logged, on standard error.
+/// How much is logged.
 struct LogLevelArgument: ExpressibleByArgument, Sendable, Hashable {
     let level: Logger.Level
 
@@ -16,14 +16,4 @@ struct LogLevelArgument: ExpressibleByArgument, Sendable, Hashable {
 
     static let help = ArgumentHelp("trace, debug, info, notice, warning or error. Default: notice.")
     static let expected = "One of trace, debug, info, notice, warning and error"
-
-    /// Sends all logs to standard error. Once a process.
-    func bootstrap() {
-        let level = level
-        LoggingSystem.bootstrap { label in
-            var handler = StreamLogHandler.standardError(label: label)
-            handler.logLevel = level
-            return handler
-        }
-    }
 }

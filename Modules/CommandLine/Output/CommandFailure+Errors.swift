@@ -212,7 +212,7 @@ extension CommandFailure {
         case .notInitialized: "'sallyport gateway init --data DIR' makes one"
         case .alreadyInitialized: "give another directory with --data"
         case .inUse: "end the gateway that runs on it; 'sallyport admin' works beside a gateway"
-        case .cannotBind: "give another address with --control or --relay"
+        case .cannotBind: "give another address with --control, --relay, --metrics or --verification-plain"
         default: nil
         }
     }

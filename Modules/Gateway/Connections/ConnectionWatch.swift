@@ -19,6 +19,7 @@ final class ConnectionWatch: ChannelInboundHandler, RemovableChannelHandler {
     private var progress: ConnectionProgress
     private var context: ChannelHandlerContext?
     private var timer: Scheduled<Void>?
+    private var hasFailed = false
 
     /// - Parameters:
     ///   - tls: nil for a listener without TLS; its peers are never authenticated.
@@ -71,8 +72,21 @@ final class ConnectionWatch: ChannelInboundHandler, RemovableChannelHandler {
     }
 
     func channelInactive(context: ChannelHandlerContext) {
+        handshakeFailed(.left)
         set(.stop)
         context.fireChannelInactive()
+    }
+
+    func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        handshakeFailed(HandshakeFailure(error))
+        context.fireErrorCaught(error)
+    }
+
+    /// Counts the first thing that went wrong before the handshake was over.
+    private func handshakeFailed(_ reason: HandshakeFailure) {
+        guard progress.phase == .handshake, !hasFailed else { return }
+        hasFailed = true
+        ticket.handshakeFailed(reason)
     }
 
     /// Whether the peer may have another connection. Without a valid certificate it stays unauthenticated.
@@ -95,7 +109,9 @@ final class ConnectionWatch: ChannelInboundHandler, RemovableChannelHandler {
         guard let context else { return }
         switch progress.phase {
         // There is no TLS yet through which an error could be sent.
-        case .handshake, .ended: context.channel.reset()
+        case .handshake, .ended:
+            handshakeFailed(.late)
+            context.channel.reset()
         case .request: context.fireUserInboundEventTriggered(ConnectionEvent.requestIsLate)
         case .between: break
         }

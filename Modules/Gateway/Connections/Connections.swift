@@ -1,5 +1,6 @@
 internal import Logging
 internal import NIOCore
+internal import NIOSSL
 internal import SallyportBase
 internal import SallyportLoading
 
@@ -10,15 +11,23 @@ final class Connections: Sendable {
     private struct State {
         var book: ConnectionBook
         /// The unauthenticated connections, which may be closed to make room.
-        var channels: [ConnectionBook.Number: any Channel] = [:]
+        var channels: [ConnectionBook.Number: Arrival] = [:]
+        var counts: [GatewayListener: Int] = [:]
+    }
+
+    private struct Arrival {
+        let channel: any Channel
+        let listener: GatewayListener
     }
 
     let limits: ConnectionLimits
+    let metrics: GatewayMetrics
     private let logger: Logger
     private let state: Lock<State>
 
-    init(_ limits: ConnectionLimits, logger: Logger) {
+    init(_ limits: ConnectionLimits, metrics: GatewayMetrics = GatewayMetrics(), logger: Logger) {
         self.limits = limits
+        self.metrics = metrics
         self.logger = logger
         state = Lock(State(book: ConnectionBook(limits)))
     }
@@ -26,23 +35,30 @@ final class Connections: Sendable {
     var unauthenticatedCount: Int { state.withLock { $0.book.unauthenticatedCount } }
     var authenticatedCount: Int { state.withLock { $0.book.authenticatedCount } }
 
+    func count(of listener: GatewayListener) -> Int { state.withLock { $0.counts[listener, default: 0] } }
+    /// Whether there is a descriptor for another connection.
+    var hasRoom: Bool { state.withLock { $0.book.open < limits.descriptors.all } }
+
     /// Counts a new connection until it is closed, and closes the connection that makes room for it.
     ///
     /// - Returns: nil if there is no room; then the caller closes the connection.
-    func admit(_ channel: any Channel) -> ConnectionTicket? {
+    func admit(_ channel: any Channel, at listener: GatewayListener) -> ConnectionTicket? {
         let source = ConnectionSource(channel.remoteAddress)
-        let decision = state.withLock { state -> (ConnectionBook.Number, (any Channel)?)? in
+        let decision = state.withLock { state -> (ConnectionBook.Number, Arrival?)? in
             guard case .admitted(let number, let victim) = state.book.admit(source) else { return nil }
-            state.channels[number] = channel
+            state.channels[number] = Arrival(channel: channel, listener: listener)
+            state.counts[listener, default: 0] += 1
             return (number, victim.flatMap { state.channels.removeValue(forKey: $0) })
         }
         guard let (number, victim) = decision else {
+            metrics.refused.add(1, listener.rawValue, "descriptors")
             logger.debug("A connection was refused: no descriptor is left.", metadata: ["source": "\(source)"])
             return nil
         }
+        metrics.accepted.add(1, listener.rawValue)
         if let victim { close(victim, "A connection gave way to a newer one.") }
-        channel.closeFuture.whenComplete { [self] _ in left(number) }
-        return ConnectionTicket(number: number, connections: self)
+        channel.closeFuture.whenComplete { [self] _ in left(number, listener) }
+        return ConnectionTicket(number: number, listener: listener, connections: self)
     }
 
     fileprivate func authenticated(_ number: ConnectionBook.Number, as instance: String) -> Bool {
@@ -57,14 +73,17 @@ final class Connections: Sendable {
         state.withLock { $0.book.dials(number) }
     }
 
-    private func left(_ number: ConnectionBook.Number) {
+    private func left(_ number: ConnectionBook.Number, _ listener: GatewayListener) {
         state.withLock { state in
+            state.counts[listener, default: 1] -= 1
             state.channels[number] = nil
             state.book.left(number)
         }
     }
 
-    private func close(_ channel: any Channel, _ reason: Logger.Message) {
+    private func close(_ victim: Arrival, _ reason: Logger.Message) {
+        let channel = victim.channel
+        metrics.refused.add(1, victim.listener.rawValue, "gave-way")
         logger.debug(reason, metadata: ["source": "\(ConnectionSource(channel.remoteAddress))"])
         channel.eventLoop.execute { channel.reset() }
     }
@@ -73,13 +92,40 @@ final class Connections: Sendable {
 /// An admitted connection.
 struct ConnectionTicket: Sendable {
     fileprivate let number: ConnectionBook.Number
+    let listener: GatewayListener
     let connections: Connections
 
     /// Notes that the peer is an instance in good standing. Returns false if that instance has the greatest number of
     /// connections already.
-    func authenticated(as instance: String) -> Bool { connections.authenticated(number, as: instance) }
+    func authenticated(as instance: String) -> Bool {
+        let hasRoom = connections.authenticated(number, as: instance)
+        if !hasRoom { connections.metrics.refused.add(1, listener.rawValue, "instance-limit") }
+        return hasRoom
+    }
+
+    /// Counts a handshake that did not come to its end.
+    func handshakeFailed(_ reason: HandshakeFailure) {
+        connections.metrics.handshakeFailures.add(1, listener.rawValue, reason.rawValue)
+    }
 
     /// Reserves a descriptor for a connection to a server until this connection is closed. Returns false if none is
     /// left.
     func dials() -> Bool { connections.dials(number) }
+}
+
+/// Why a TLS handshake did not come to its end, as metrics name it.
+enum HandshakeFailure: String {
+    /// It took too long.
+    case late
+    case failed
+    /// The peer closed the connection.
+    case left
+
+    init(_ error: any Error) {
+        if case .uncleanShutdown? = error as? NIOSSLError {
+            self = .left
+        } else {
+            self = error is IOError ? .left : .failed
+        }
+    }
 }

@@ -27,13 +27,20 @@ struct HTTPListener: ServerChildChannel {
     private let http: HTTP1Channel
     private let security: Security?
     private let connections: Connections
+    private let listener: GatewayListener
 
     /// The server of an ``Application``.
-    static func builder(_ security: Security?, _ connections: Connections) -> HTTPServerBuilder {
-        HTTPServerBuilder { HTTPListener(responder: $0, security, connections) }
+    static func builder(
+        _ security: Security?, _ connections: Connections, as listener: GatewayListener
+    ) -> HTTPServerBuilder {
+        HTTPServerBuilder { HTTPListener(responder: $0, security, connections, as: listener) }
     }
 
-    init(responder: @escaping HTTPChannelHandler.Responder, _ security: Security?, _ connections: Connections) {
+    init(
+        responder: @escaping HTTPChannelHandler.Responder, _ security: Security?, _ connections: Connections,
+        as listener: GatewayListener
+    ) {
+        self.listener = listener
         http = HTTP1Channel(responder: responder, configuration: Self.configuration)
         self.security = security
         self.connections = connections
@@ -58,7 +65,8 @@ struct HTTPListener: ServerChildChannel {
                 let decoder = try channel.pipeline.syncOperations.handler(
                     type: ByteToMessageHandler<HTTPRequestDecoder>.self)
                 try channel.pipeline.syncOperations.addHandler(
-                    RequestHandler(watch.value, logger: logger), position: .after(decoder))
+                    RequestHandler(watch.value, closesAfterAnswer: listener.hasOneRequest, logger: logger),
+                    position: .after(decoder))
                 return accepted
             }
         value.whenFailure { _ in channel.close(promise: nil) }
@@ -70,7 +78,8 @@ struct HTTPListener: ServerChildChannel {
     }
 
     private func add(to channel: any Channel) throws -> ConnectionWatch {
-        guard let ticket = connections.admit(channel) else { throw ChannelError.ioOnClosedChannel }
+        guard let ticket = connections.admit(channel, at: listener) else { throw ChannelError.ioOnClosedChannel }
+        if let lifetime = listener.lifetime { Self.end(channel, after: lifetime) }
         guard let security else {
             let watch = ConnectionWatch(ticket, tls: nil, mayBeHalfClosed: false)
             try channel.pipeline.syncOperations.addHandler(watch)
@@ -84,21 +93,35 @@ struct HTTPListener: ServerChildChannel {
     }
 }
 
+extension HTTPListener {
+    /// Resets a connection that is still open after some time.
+    private static func end(_ channel: any Channel, after lifetime: Duration) {
+        let timer = channel.eventLoop.scheduleTask(in: .nanoseconds(lifetime.nanoseconds)) { channel.reset() }
+        channel.closeFuture.whenComplete { _ in timer.cancel() }
+    }
+}
+
 /// Follows the decoder: sees where requests end, and how many `Host` fields each one has.
 private final class RequestHandler: ChannelInboundHandler, RemovableChannelHandler {
     typealias InboundIn = HTTPServerRequestPart
     typealias InboundOut = HTTPServerRequestPart
 
     private let watch: ConnectionWatch
+    private let closesAfterAnswer: Bool
     private let logger: Logger
 
-    init(_ watch: ConnectionWatch, logger: Logger) { (self.watch, self.logger) = (watch, logger) }
+    /// - Parameter closesAfterAnswer: whether each request is taken for the last one of its connection.
+    init(_ watch: ConnectionWatch, closesAfterAnswer: Bool, logger: Logger) {
+        (self.watch, self.closesAfterAnswer, self.logger) = (watch, closesAfterAnswer, logger)
+    }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         switch unwrapInboundIn(data) {
         case .head(let head):
             watch.requestBegan()
-            context.fireChannelRead(wrapInboundOut(.head(Self.checked(head))))
+            var checked = Self.checked(head)
+            if closesAfterAnswer { checked.headers.replaceOrAdd(name: "connection", value: "close") }
+            context.fireChannelRead(wrapInboundOut(.head(checked)))
         case .body: context.fireChannelRead(data)
         case .end:
             watch.requestEnded()

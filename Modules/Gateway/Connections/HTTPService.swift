@@ -12,14 +12,14 @@ struct HTTPService: Sendable {
 
     /// - Parameter security: nil for a listener without TLS.
     init(
-        _ router: Router<ControlContext>, _ security: HTTPListener.Security?, _ connections: Connections,
-        host: String, port: Int, logger: Logger
+        _ responder: some HTTPResponder<ControlContext>, _ security: HTTPListener.Security?,
+        _ connections: Connections, as listener: GatewayListener, host: String, port: Int, logger: Logger
     ) {
         let (ports, continuation) = AsyncStream.makeStream(of: UInt16.self, bufferingPolicy: .bufferingOldest(1))
         (self.ports, self.continuation) = (ports, continuation)
         address = "\(host) port \(port)"
         application = Application(
-            router: router, server: HTTPListener.builder(security, connections),
+            responder: responder, server: HTTPListener.builder(security, connections, as: listener),
             configuration: ApplicationConfiguration(
                 address: .hostname(host, port: port), serverName: nil, backlog: Int(ListenerLimits.backlog)),
             onServerRunning: { continuation.yield(UInt16($0.localAddress?.port ?? 0)) }, logger: logger)

@@ -20,6 +20,7 @@ struct ControlPlane: Sendable {
     let names: NameService
     let current: CurrentState
     let tokens: TokenEndpoints
+    let metrics: GatewayMetrics
     private let queries = SharedLimiter<InstanceIdentifier>(.queries)
     private let fetches = SharedLimiter<InstanceIdentifier>(.configurations)
     private let renewals = SharedLimiter<InstanceIdentifier>(.renewals)
@@ -30,7 +31,7 @@ struct ControlPlane: Sendable {
 
     func router() -> Router<ControlContext> {
         let router = Router(context: ControlContext.self)
-        router.add(middleware: FailureMiddleware(logger: logger))
+        router.add(middleware: FailureMiddleware(metrics: metrics, logger: logger))
         router.get(RouterPath(ControlAPI.Path.health)) { _, _ in
             Response(
                 status: .ok, headers: [.contentType: ControlAPI.MediaType.json],
@@ -195,6 +196,7 @@ struct ControlPlane: Sendable {
 
 /// Turns errors into the body of ``ControlAPI/Failure``.
 struct FailureMiddleware: RouterMiddleware {
+    let metrics: GatewayMetrics
     let logger: Logger
 
     func handle(
@@ -206,27 +208,37 @@ struct FailureMiddleware: RouterMiddleware {
             guard request.head.authority != nil else {
                 throw GatewayError(.invalid, "A request has exactly one Host field (RFC 9112 §3.2).")
             }
-            return try await next(request, context)
+            let response = try await next(request, context)
+            count(request, response.status == .conflict ? "behind" : "done")
+            return response
         } catch let error as GatewayError {
+            count(request, error.code.description)
             logger.log(
                 level: context.isConnected ? .notice : .debug, "A request was refused.",
                 metadata: ["path": "\(request.uri.path)", "code": "\(error.code)", "source": "\(context.source)"])
             return Self.response(error)
         } catch let error as any HTTPResponseError {
+            count(request, "invalid")
             return Self.response(
                 status: error.status, code: .serverCommunicationFailed, "invalid", "The request was refused.")
         } catch is CancellationError {
             throw CancellationError()
         } catch let error where Self.isAborted(error) || !context.isConnected {
+            count(request, "aborted")
             logger.debug(
                 "A request was aborted.", metadata: ["path": "\(request.uri.path)", "source": "\(context.source)"])
             throw error
         } catch {
+            count(request, "failed")
             logger.error("A request failed.", metadata: ["path": "\(request.uri.path)", "error": "\(error)"])
             return Self.response(
                 status: .internalServerError, code: .serverCommunicationFailed, "internalFailure",
                 "The gateway failed; its log says why.")
         }
+    }
+
+    private func count(_ request: Request, _ result: String) {
+        metrics.requests.add(1, ControlOperation(path: request.uri.path).rawValue, result)
     }
 
     /// Whether the peer's connection failed, rather than something in the gateway.

@@ -15,8 +15,9 @@ package actor GatewayData {
     let own: OwnStore
     /// The revision of the store that the memory has reached.
     private var followed: Int64 = 0
-    /// The revision of the store with which the directory came.
+    /// The revisions of the store with which the directory and the authorities came.
     private var directoryRevision: Int64 = 0
+    private var authoritiesRevision: Int64 = 0
     /// Applies what is new in the store, one run at a time.
     private var following: Task<Void, any Error>?
     private(set) var directory = Directory() { didSet { revision += 1 } }
@@ -41,6 +42,8 @@ package actor GatewayData {
     /// Receives the data as an argument, so that it needs no reference, which would be a cycle.
     typealias Observer = @Sendable (isolated GatewayData, GatewayChange) -> Void
     private var observers: [Observer] = []
+    /// When the change that is being reported was committed, for metrics.
+    private(set) var committed = ContinuousClock.now
     /// Counts wrong access keys by source.
     var wrongTries = RateLimiter<[UInt8]>(.wrongTries)
 
@@ -121,6 +124,7 @@ package actor GatewayData {
 
     private func tell(_ changes: [GatewayChange]) {
         guard !changes.isEmpty else { return }
+        committed = .now
         if changes.contains(where: \.concernsAll) { revision += 1 }
         current?.update(state)
         for change in changes {
@@ -163,15 +167,16 @@ extension GatewayData {
 
     /// Puts changes into force together, once this gateway has the certificates that go with them.
     private func apply(_ changes: StoredChanges) async throws {
-        let authorities = try changes.authorities.map { try Authorities($0.value) }
-        var identities: OwnIdentities?
-        if let authorities { identities = try await certified(by: authorities) }
-        var told = note(changes.instances)
-        if let authorities, let identities {
+        var told: [GatewayChange] = []
+        if let record = changes.authorities, record.revision > authoritiesRevision {
+            let authorities = try Authorities(record.value)
+            let identities = try await certified(by: authorities)
             (self.authorities, self.identities) = (authorities, identities)
-            told += [.identities, .directory]
+            authoritiesRevision = record.revision
+            told = [.identities, .directory]
         }
-        if let directory = changes.directory {
+        told += note(changes.instances)
+        if let directory = changes.directory, directory.revision > directoryRevision {
             (self.directory, directoryRevision) = (directory.value, directory.revision)
             if !told.contains(where: \.concernsAll) { told.append(.directory) }
         }

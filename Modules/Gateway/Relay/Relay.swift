@@ -26,7 +26,7 @@ package actor Relay {
     private let group: any EventLoopGroup
     private let logger: Logger
     private let registry: TunnelRegistry
-    /// Shared with the gateway's other listeners.
+    /// Shared with the gateway's other listeners, like what they count.
     private let connections: Connections
     private var phase = Phase.idle
 
@@ -57,6 +57,38 @@ package actor Relay {
     /// Asks the policy again for every open tunnel, and resets those that it refuses: within a second, not counting the
     /// time that the policy takes. Call it when the policy already uses the new rules.
     package nonisolated func policyChanged() { registry.forEach { $0.reconsider() } }
+}
+
+// MARK: Observation
+
+extension Relay {
+    /// Returns once every tunnel has reported the bytes that it carried so far.
+    nonisolated func reportBytes() async {
+        registry.forEach { $0.reportBytes() }
+        await loopsAnswer()
+    }
+
+    /// Calls back once all loops have done what they were asked for before, such as ``policyChanged()``.
+    nonisolated func whenLoopsAnswer(_ body: @escaping @Sendable () -> Void) {
+        let answers = group.makeIterator().map { $0.submit {} }
+        EventLoopFuture.andAllComplete(answers, on: group.any()).whenComplete { _ in body() }
+    }
+
+    private nonisolated func loopsAnswer() async {
+        await withCheckedContinuation { continuation in whenLoopsAnswer { continuation.resume() } }
+    }
+
+    /// Whether the relay takes connections; nil before it was started. Returns only if its loops answer.
+    func isListening() async -> Bool? {
+        switch phase {
+        case .idle, .starting: return nil
+        case .ended: return false
+        case .listening(let channel):
+            guard channel.isActive else { return false }
+            await loopsAnswer()
+            return true
+        }
+    }
 }
 
 extension Relay {
@@ -126,8 +158,8 @@ extension Relay {
     private nonisolated func accept(_ channel: any Channel, besides ports: Set<UInt16>) throws {
         let services = RelayServices(
             configuration: configuration, policy: policy, resolver: resolver, registry: registry, logger: logger,
-            ownPorts: ports.union([UInt16(channel.localAddress?.port ?? 0)]))
-        guard let ticket = connections.admit(channel) else { throw ChannelError.ioOnClosedChannel }
+            ownPorts: ports.union([UInt16(channel.localAddress?.port ?? 0)]), metrics: connections.metrics)
+        guard let ticket = connections.admit(channel, at: .relay) else { throw ChannelError.ioOnClosedChannel }
         let tunnel = Tunnel(client: channel, services: services)
         guard let context = registry.admit(tunnel) else { throw ChannelError.ioOnClosedChannel }
         let tls = NIOSSLServerHandler(context: context)

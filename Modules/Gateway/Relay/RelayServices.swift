@@ -10,6 +10,7 @@ struct RelayServices: Sendable {
     let logger: Logger
     /// The ports of all listeners of the gateway.
     let ownPorts: Set<UInt16>
+    var metrics = GatewayMetrics()
 
     /// The rule for addresses.
     var addressCheck: AddressCheck { AddressCheck(ownPorts: ownPorts) }

@@ -8,6 +8,7 @@ struct OwnStore: Sendable {
     private let settings: StoreCollection<String, GatewaySettings>
     private let identities: StoreCollection<String, StoredIdentity>
     private let tokenKeys: StoreCollection<String, TokenKeyRecord>
+    private let looks: StoreCollection<String, UInt64>
 
     struct Content: Sendable {
         let settings: GatewaySettings
@@ -20,6 +21,7 @@ struct OwnStore: Sendable {
         settings = store.reservedCollection("gateway.settings", of: GatewaySettings.self)
         identities = store.reservedCollection("gateway.identities", of: StoredIdentity.self)
         tokenKeys = store.reservedCollection("gateway.tokenKeys", of: TokenKeyRecord.self)
+        looks = store.reservedCollection("gateway.health", of: UInt64.self)
     }
 
     /// Nil if the store is not a gateway's.
@@ -47,6 +49,13 @@ struct OwnStore: Sendable {
             try transaction.set(new.signer, for: "signer", in: identities)
         }
     }
+
+    /// Writes how often it was looked whether the store can be written.
+    func keep(looks count: UInt64) async throws {
+        try await store.write { [looks] in try $0.set(count, for: "write", in: looks) }
+    }
+
+    func statistics() throws -> StoreStatistics { try store.statistics() }
 
     func close() { store.close() }
 

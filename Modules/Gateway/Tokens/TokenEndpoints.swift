@@ -8,12 +8,13 @@ internal import SallyportWire
 struct TokenEndpoints: Sendable {
     let data: GatewayData
     let service: TokenService
+    let metrics: GatewayMetrics
     let logger: Logger
     private let issuing = SharedLimiter<InstanceIdentifier>(.tokens)
     private let verifying = SharedLimiter<[UInt8]>(.verifications)
 
-    init(data: GatewayData, service: TokenService, logger: Logger) {
-        (self.data, self.service, self.logger) = (data, service, logger)
+    init(data: GatewayData, service: TokenService, metrics: GatewayMetrics, logger: Logger) {
+        (self.data, self.service, self.metrics, self.logger) = (data, service, metrics, logger)
     }
 
     /// For the control listener; issuing is registered with the paths that need a certificate.
@@ -25,7 +26,7 @@ struct TokenEndpoints: Sendable {
     /// For the listener without TLS: verification only, since keys that come without TLS cannot be trusted.
     func plainRouter() -> Router<ControlContext> {
         let router = Router(context: ControlContext.self)
-        router.add(middleware: FailureMiddleware(logger: logger))
+        router.add(middleware: FailureMiddleware(metrics: metrics, logger: logger))
         router.get(RouterPath(AuthTokenAPI.Path.verify)) { try await verify($0, $1) }
         return router
     }
@@ -62,6 +63,7 @@ struct TokenEndpoints: Sendable {
         }
         let token = HTTPField.Name(AuthTokenAPI.Field.token).flatMap { request.headers[$0] } ?? ""
         let (verdict, claims) = service.verify(token)
+        metrics.verifications.add(1, "\(verdict)")
         if verdict == .malformed { await verifying.charges(source, RatePace.priceOfMalformed - 1) }
         var headers: HTTPFields = [.contentType: "text/plain", .cacheControl: "no-store"]
         headers.add(AuthTokenAPI.Field.code, verdict.text)

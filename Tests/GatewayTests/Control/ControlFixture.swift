@@ -26,6 +26,7 @@ struct ControlFixture: Sendable {
     let data: DataFixture
     let listeners: Gateway.Listeners
     var port: Int { listeners.controlPort }
+    var metricsPort: UInt16 { UInt16(listeners.metricsPort ?? 0) }
     var relayPort: UInt16 { UInt16(listeners.relayPort) }
     /// The port for verification without TLS.
     private let plainPort: Int
@@ -42,6 +43,7 @@ struct ControlFixture: Sendable {
         let data = if let data { data } else { try await DataFixture() }
         var configuration = Gateway.Configuration.loopback
         configuration.plainVerification = .init(host: "localhost", port: 0)
+        configuration.metrics = .init(host: "localhost", port: 0)
         configuration.connections = limits
         let gateway = Gateway(data: data.data, at: data.path, configuration: configuration, logger: logger)
         try await withThrowingTaskGroup(of: Void.self) { group in
@@ -85,6 +87,11 @@ struct ControlFixture: Sendable {
         _ path: String, _ body: [UInt8], as identity: ClientIdentity? = nil, fields: HTTPFields = [:]
     ) async throws -> Answer {
         try await send(.post, path, body, identity, fields)
+    }
+
+    /// Sends a request to the listener of metrics and health.
+    func observe(_ path: String, _ method: HTTPRequest.Method = .get) async throws -> Answer {
+        try await send(method, RequestURL("http://127.0.0.1:\(metricsPort)\(path)"), nil, nil, [:])
     }
 
     /// Sends a request without TLS.

@@ -119,7 +119,7 @@ import Testing
     }
 
     @Test func aHostThatDoesNotAnswerHoldsNothingUp() async throws {
-        // A listener of which nobody accepts anything: the connection stands, and nothing comes.
+        // A listener without a program behind it: the connection is made, and nothing comes.
         let deaf = try DeafListener()
         let database = try TestFleet.database(besides: deaf.port)
         let start = ContinuousClock.now

@@ -86,6 +86,10 @@ final class Site: Sendable {
     ///
     /// - Parameter data: its own where nil.
     func startGateway(_ options: String..., data: String? = nil) async throws {
+        try await startGateway(options, data: data)
+    }
+
+    func startGateway(_ options: [String], data: String? = nil) async throws {
         let gateway = try await Self.runGateway(
             data ?? self.data, control: ready.control, relay: ready.relay, ["--egress", Intranet.egress] + options)
         running.withLock { $0 = gateway }

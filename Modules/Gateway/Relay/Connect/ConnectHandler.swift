@@ -128,14 +128,17 @@ extension ConnectHandler {
         let dialer = Dialer(
             resolver: services.resolver, check: services.addressCheck, egress: services.configuration.egress,
             timeout: services.configuration.dialTimeout, eventLoop: context.eventLoop)
+        let start = ContinuousClock.now
         let dialled = dialer.dial(target, at: address, mayBeLocal: mayBeLocal, by: rules)
         dialled.assumeIsolated().whenComplete { result in
             switch result {
             case .success(let connection):
+                self.services.metrics.dial.record(since: start, "connected")
                 let grant = TunnelGrant(
                     client: client, target: target, instance: instance, address: connection.address)
                 self.dialled(connection.channel, grant, context: context)
             case .failure(let error):
+                self.services.metrics.dial.record(since: start, "failed")
                 self.refuse(error as? RelayRefusal ?? Self.internalFailure, context: context)
             }
         }
@@ -184,6 +187,7 @@ extension ConnectHandler {
             return tunnel.abort(.serverFailed)
         }
         tunnel.open(to: origin, grant: grant, splices: splices)
+        services.metrics.connects.add(1, "opened")
         context.writeAndFlush(wrapOutboundOut(ByteBuffer(string: Self.established)), promise: nil)
         if early.readableBytes > 0 {
             splices.client.carry(early)
@@ -198,6 +202,7 @@ extension ConnectHandler {
         guard !tunnel.isOver else { return }
         if case .answered = phase { return }
         phase = .answered
+        services.metrics.connects.add(1, refusal.error)
         services.logger.info(
             "CONNECT refused",
             metadata: [

@@ -1,0 +1,74 @@
+internal import Foundation
+internal import Metrics
+internal import SallyportSecureStore
+
+/// The figures that are read when somebody asks for them: what is open now, and what is stored.
+///
+/// An actor, so that the processor time of the process is added once.
+actor GatewayGauges {
+    /// What the figures are read from.
+    struct Sources: Sendable {
+        let data: GatewayData
+        /// The data directory.
+        let folder: String
+        let events: EventHub
+        let relay: Relay
+        /// Those of instances and strangers, and those to the metrics.
+        let connections: [Connections]
+        let health: Health
+    }
+
+    private let sources: Sources
+    private let tunnels: MeterFamily
+    private let open: MeterFamily
+    private let unauthenticated: MeterFamily
+    private let streams: MeterFamily
+    private let instances: MeterFamily
+    private let ends: MeterFamily
+    private let storeSize: MeterFamily
+    private let storeUsed: MeterFamily
+    private let diskFree: MeterFamily
+    private let health: MeterFamily
+    private let process: ProcessGauges
+
+    init(_ sources: Sources, _ factory: any MetricsFactory) {
+        self.sources = sources
+        tunnels = MeterFamily(.tunnels, factory)
+        open = MeterFamily(.connections, factory)
+        unauthenticated = MeterFamily(.unauthenticated, factory)
+        streams = MeterFamily(.eventStreams, factory)
+        instances = MeterFamily(.instances, factory)
+        ends = MeterFamily(.certificateEnds, factory)
+        storeSize = MeterFamily(.storeSize, factory)
+        storeUsed = MeterFamily(.storeUsed, factory)
+        diskFree = MeterFamily(.diskFree, factory)
+        health = MeterFamily(.health, factory)
+        process = ProcessGauges(factory)
+    }
+
+    /// Reads all figures, and has the tunnels report the bytes that they carried.
+    func refresh() async {
+        await sources.relay.reportBytes()
+        tunnels.set(sources.relay.tunnelCount)
+        unauthenticated.set(sources.connections.reduce(0) { $0 + $1.unauthenticatedCount })
+        for listener in GatewayListener.allCases {
+            open.set(sources.connections.reduce(0) { $0 + $1.count(of: listener) }, listener.rawValue)
+        }
+        streams.set(await sources.events.count)
+        for part in await sources.health.states() { health.set(part.isReady ? 1 : 0, part.name) }
+        await readData()
+        process.refresh()
+    }
+
+    private func readData() async {
+        let stored = await sources.data.storedFigures()
+        for (status, count) in stored.instances() { instances.set(count, status) }
+        for (name, end) in stored.certificateEnds { ends.set(end.timeIntervalSince1970, name) }
+        // What cannot be read keeps its last value; the health of the store says so.
+        if let statistics = try? sources.data.own.statistics() {
+            storeSize.set(statistics.fileSize)
+            storeUsed.set(statistics.usedSize)
+        }
+        if let free = FileSystemSpace.free(at: sources.folder) { diskFree.set(free) }
+    }
+}
