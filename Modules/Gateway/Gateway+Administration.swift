@@ -120,7 +120,7 @@ extension Gateway {
         try await done(.withdraw(instance: instance, withdrawal))
     }
 
-    private func done(_ command: AdministrationCommand) async throws(GatewayError) {
+    func done(_ command: AdministrationCommand) async throws(GatewayError) {
         switch try await perform(command) {
         case .done, .warned: return
         case .needsConfirmation(let instances): throw Self.unconfirmed(instances)

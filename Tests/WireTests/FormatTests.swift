@@ -63,6 +63,8 @@ import Testing
     @Test("Values outside their range are refused whole") func ranges() throws {
         let changes: [(inout ConfigurationDocument) -> Void] = [
             { $0.epoch = 0 }, { $0.leaseEnd = 1 << 53 + 1 }, { $0.code = .none }, { $0.servers[0].priority = 0 },
+            { $0.user.principalName = "alice" }, { $0.user.principalName = "" },
+            { $0.application.extraInfo = "[]" }, { $0.application.extraInfo = "" },
             { $0.status = .active }, { $0.trust.authorities = [] }, { $0.trust.signers = 0 },
             { $0.trust.authorities = [[UInt8]](repeating: [0x30, 0], count: 5) },
             { $0.trust.endorsements = [[UInt8]](repeating: [0x30, 0], count: 5) },

@@ -15,6 +15,14 @@ package enum AdministrationCommand: Sendable, Hashable, Codable {
     case removeApplication(entitlement: String, version: String, confirmed: Bool)
     /// Free text that the application gets as its configuration.
     case configureApplication(entitlement: String, text: String)
+    /// How much the application logs; what is nil stays as it is.
+    case setLogging(entitlement: String, isDetailed: Bool?, isKeptFromUsers: Bool?)
+    /// A JSON object; an empty text or object ends what was set.
+    case setExtraInfo(entitlement: String, json: String)
+    /// `user@realm`; nil if the user has none any more.
+    case setPrincipalName(user: String, String?)
+    /// How long apps may work without contact: a whole number with `m`, `h` or `d`.
+    case setLease(String)
     /// A JSON object.
     case setPolicy(entitlement: String, json: String)
     case entitle(user: String, entitlement: String, version: String)

@@ -15,9 +15,6 @@ struct ConfigurationBuilder: Sendable {
     let relayAuthorities: [[UInt8]]
     let now: Date
 
-    /// 24 hours.
-    static let lease: Int64 = 24 * 3600
-
     /// The status of an instance: the administrator's decision first, then the user's entitlements.
     static func status(
         of record: InstanceRecord, entitled: [EntitlementVersion], version: EntitlementVersion? = nil
@@ -47,11 +44,12 @@ struct ConfigurationBuilder: Sendable {
         let id = record.name.entitlement
         guard let version = version ?? EntitlementVersion("0") else { throw GatewayError(.internalFailure, "version") }
         var document = ConfigurationDocument(
-            aud: record.name.instance, epoch: record.epoch, iat: seconds, leaseEnd: seconds + Self.lease,
+            aud: record.name.instance, epoch: record.epoch, iat: seconds, leaseEnd: seconds + directory.lease,
             status: status, code: code, entitlement: .init(id: id, version: version), user: .init(id: record.user),
             trust: trust, defaultRoute: .init(route: .deny))
         guard Self.isWhole(document) else { return document }
         let user = directory.user(named: record.user, record.userID)
+        document.user.principalName = user?.principalName
         document.entitlements = (user?.entitlements ?? [:]).sorted { $0.key < $1.key }.compactMap { id, versions in
             EntitlementIdentifier(id).map {
                 .init(id: $0, versions: versions.compactMap(EntitlementVersion.init).sorted())
@@ -83,7 +81,7 @@ struct ConfigurationBuilder: Sendable {
         }
         document.policy = try WireJSON.decode(
             JSONValue.self, from: Array((application?.policy ?? "{}").utf8), limit: Directory.Limits.policy)
-        document.application.config = application?.configuration ?? ""
+        document.application = ConfigurationDocument.Application(application)
         return document
     }
 

@@ -9,6 +9,11 @@ extension Directory {
         case .addApplication(let id, let version): try addApplication(id, version: version)
         case .configureApplication(let id, let text): try configure(id, text: text)
         case .setPolicy(let id, let json): try setPolicy(id, json: json)
+        case .setPrincipalName(let user, let name): try setPrincipalName(name, of: user)
+        case .setLogging(let id, let isDetailed, let isKeptFromUsers):
+            try setLogging(of: id, isDetailed: isDetailed, isKeptFromUsers: isKeptFromUsers)
+        case .setExtraInfo(let id, let json): try setExtraInfo(json, of: id)
+        case .setLease(let text): try setLease(text)
         case .entitle(let user, let id, let version): try entitle(user, to: id, version: version)
         case .removeUser(let name, let confirmed):
             try removeUser(name)

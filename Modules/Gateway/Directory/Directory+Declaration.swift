@@ -11,6 +11,10 @@ struct Declaration: Codable, Sendable, Hashable {
         var config: String?
         /// JSON as text.
         var policy: String?
+        var detailedLogsOn: Bool?
+        var preventUserDetailedLogs: Bool?
+        /// JSON as text.
+        var extraInfo: String?
     }
 
     struct Entitlement: Codable, Sendable, Hashable {
@@ -20,6 +24,7 @@ struct Declaration: Codable, Sendable, Hashable {
 
     struct User: Codable, Sendable, Hashable {
         var name: String
+        var userPrincipalName: String?
         var entitlements: [Entitlement]?
     }
 
@@ -72,6 +77,8 @@ struct Declaration: Codable, Sendable, Hashable {
 
     var realms: [Realm]?
     var auth: Authentication?
+    /// As `12h`.
+    var lease: String?
 }
 
 extension Declaration {
@@ -123,9 +130,11 @@ extension Declaration {
 
     /// The permitted keys of each mapping, by the mapping's own key.
     private static let keys: [String: Set<String>] = [
-        "": ["apps", "users", "clusters", "servers", "routes", "tls", "realms", "auth"],
-        "apps": ["id", "versions", "config", "policy"],
-        "users": ["name", "entitlements"],
+        "": ["apps", "users", "clusters", "servers", "routes", "tls", "realms", "auth", "lease"],
+        "apps": [
+            "id", "versions", "config", "policy", "detailedLogsOn", "preventUserDetailedLogs", "extraInfo",
+        ],
+        "users": ["name", "userPrincipalName", "entitlements"],
         "entitlements": ["app", "versions"],
         "clusters": ["name", "relays"],
         "relays": ["server", "priority"],
@@ -173,13 +182,16 @@ extension Directory {
         declaration.apps = applications.sorted { $0.key < $1.key }.map { id, app in
             Declaration.Application(
                 id: id, versions: app.versions.sorted(), config: app.configuration.isEmpty ? nil : app.configuration,
-                policy: app.policy == "{}" ? nil : app.policy)
+                policy: app.policy == "{}" ? nil : app.policy, detailedLogsOn: app.logging?.isDetailed,
+                preventUserDetailedLogs: app.logging?.isKeptFromUsers, extraInfo: app.extraInfo)
         }
         declaration.users = users.sorted { $0.key < $1.key }.map { name, user in
             let entitlements = user.entitlements.sorted { $0.key < $1.key }.map {
                 Declaration.Entitlement(app: $0.key, versions: $0.value.sorted())
             }
-            return Declaration.User(name: name, entitlements: entitlements.isEmpty ? nil : entitlements)
+            return Declaration.User(
+                name: name, userPrincipalName: user.principalName,
+                entitlements: entitlements.isEmpty ? nil : entitlements)
         }
         declaration.clusters = clusters.sorted { $0.key < $1.key }.map { name, relays in
             let relays = relays.map { Declaration.Relay(server: $0.endpoint, priority: $0.priority) }
@@ -201,6 +213,7 @@ extension Directory {
         declaration.tls = Declaration.TLS(block: blockedTLS.sorted().map(\.rawValue), floor: tlsFloor?.rawValue)
         declaration.realms = declaredRealms
         declaration.auth = declaredSchemes
+        declaration.lease = declaredLease
         return declaration
     }
 
@@ -224,6 +237,7 @@ extension Directory {
         try result.apply(declaration.realms ?? [])
         try result.apply(declaration.auth)
         if let floor = declaration.tls?.floor { result.tlsFloor = try Self.tlsVersion(floor) }
+        if let lease = declaration.lease { try result.setLease(lease) }
         return result
     }
 
@@ -241,6 +255,11 @@ extension Directory {
             }
             if let text = app.config { try configure(app.id, text: text) }
             if let policy = app.policy { try setPolicy(app.id, json: policy) }
+            if app.detailedLogsOn != nil || app.preventUserDetailedLogs != nil {
+                try setLogging(
+                    of: app.id, isDetailed: app.detailedLogsOn, isKeptFromUsers: app.preventUserDetailedLogs)
+            }
+            if let json = app.extraInfo { try setExtraInfo(json, of: app.id) }
         }
     }
 
@@ -249,6 +268,7 @@ extension Directory {
     ) throws(GatewayError) {
         for user in declared {
             if users[user.name] == nil { try addUser(user.name, id: known[user.name]?.id ?? UserIdentifier()) }
+            if let name = user.userPrincipalName { try setPrincipalName(name, of: user.name) }
             for entitlement in user.entitlements ?? [] {
                 for version in entitlement.versions {
                     try entitle(user.name, to: entitlement.app, version: version)
@@ -293,9 +313,12 @@ extension Directory {
             for version in app.versions { lines.insert("app \(id) \(version)") }
             if !app.configuration.isEmpty { lines.insert("app \(id) config of \(app.configuration.utf8.count) bytes") }
             if app.policy != "{}" { lines.insert("app \(id) policy of \(app.policy.utf8.count) bytes") }
+            if let logging = app.logging { lines.insert("app \(id) \(logging.line)") }
+            if let json = app.extraInfo { lines.insert("app \(id) extra information of \(json.utf8.count) bytes") }
         }
         for (name, user) in users {
             lines.insert("user \(name)")
+            if let principalName = user.principalName { lines.insert("user \(name) principal \(principalName)") }
             for (app, versions) in user.entitlements {
                 for version in versions { lines.insert("user \(name) entitled to \(app) \(version)") }
             }
@@ -317,6 +340,7 @@ extension Directory {
         for version in blockedTLS { lines.insert("tls block \(version)") }
         if let tlsFloor { lines.insert("tls floor \(tlsFloor)") }
         for scheme in schemes { lines.insert("auth \(scheme)") }
+        if let declaredLease { lines.insert("lease \(declaredLease)") }
         for (name, kdcs) in realms { lines.insert("realm \(name) \(kdcs.joined(separator: " "))") }
         return lines
     }

@@ -27,6 +27,8 @@ struct Directory: Sendable, Hashable, Codable {
         let id: UserIdentifier
         /// By entitlement.
         var entitlements: [String: Set<String>] = [:]
+        /// `user@realm`, if the user has one.
+        var principalName: String?
     }
 
     struct Application: Sendable, Hashable, Codable {
@@ -34,6 +36,10 @@ struct Directory: Sendable, Hashable, Codable {
         var configuration = ""
         /// A JSON object.
         var policy = "{}"
+        /// Nil if the administrator has not decided, as in data of older versions.
+        var logging: Logging?
+        /// A JSON object; nil if there is none, as in data of older versions.
+        var extraInfo: String?
     }
 
     struct Server: Sendable, Hashable, Codable {
@@ -73,6 +79,8 @@ struct Directory: Sendable, Hashable, Codable {
     var clusters: [String: [Relay]] = [:]
     /// KDCs of realms, by name; nil if there are none, as in data of older versions.
     var kdcs: [String: [String]]?
+    /// In seconds; nil for the default, as in data of older versions.
+    var leaseLength: Int64?
 }
 
 // MARK: Users, applications, entitlements
@@ -180,7 +188,11 @@ extension Directory {
     }
 
     private mutating func dropEmptyEntitlements() {
-        users = users.mapValues { User(id: $0.id, entitlements: $0.entitlements.filter { !$0.value.isEmpty }) }
+        users = users.mapValues { user in
+            var user = user
+            user.entitlements = user.entitlements.filter { !$0.value.isEmpty }
+            return user
+        }
     }
 }
 
@@ -316,11 +328,11 @@ extension Directory {
         guard count < limit else { throw GatewayError(.invalid, "There are \(limit) \(what) already, the most.") }
     }
 
-    private func unknown(user: String) -> GatewayError {
+    func unknown(user: String) -> GatewayError {
         GatewayError(.notFound, "No user \(user): `admin user list` shows them.")
     }
 
-    private func unknown(application: String, _ version: String? = nil) -> GatewayError {
+    func unknown(application: String, _ version: String? = nil) -> GatewayError {
         let name = version.map { "\(application) \($0)" } ?? application
         return GatewayError(.notFound, "No app \(name): `admin app add` adds one, `admin app list` shows them.")
     }

@@ -27,6 +27,9 @@ package struct ConfigurationDocument: Sendable, Hashable, Codable {
         package static let kdcs = 8
         /// The application's configuration text, in bytes.
         package static let text = 64 << 10
+        /// The time from signing to the end of the lease, in seconds: 5 minutes to 7 days. A signer's certificate lasts
+        /// at least 30 days from the day on which it signs last, and no lease may outlast it.
+        package static let lease: ClosedRange<Int64> = 300...604_800
     }
 
     /// The instance for which it was made.
@@ -124,8 +127,12 @@ extension ConfigurationDocument {
         guard clusters.allSatisfy({ Route.isClusterName($0.name) }) else {
             throw WireError(.malformed, "A cluster's name has 1 to 64 letters, digits, hyphens and dots.")
         }
-        guard user.id.utf8.count <= 254, user.principalName?.utf8.count ?? 0 <= 1024 else {
-            throw WireError(.tooLarge, "A user id has at most 254 bytes.")
+        guard user.id.utf8.count <= 254 else { throw WireError(.tooLarge, "A user id has at most 254 bytes.") }
+        guard user.principalName.map(User.isPrincipalName) ?? true else {
+            throw WireError(.malformed, "A user principal name is USER@REALM, of at most 1024 bytes.")
+        }
+        guard application.extraInfo.map({ Application.extraInfo($0) != nil }) ?? true else {
+            throw WireError(.malformed, "Extra information is a JSON object within its limit.")
         }
     }
 
@@ -137,7 +144,7 @@ extension ConfigurationDocument {
             && trust.authorities.count <= Limits.authorities && trust.endorsements.count <= Limits.authorities
             && entitlements.count <= Limits.entitlements && schemes.count <= Limits.names
             && realms.count <= Limits.names && realms.allSatisfy { $0.kdcs.count <= Limits.kdcs }
-            && application.config.utf8.count <= Limits.text && application.extraInfo?.utf8.count ?? 0 <= Limits.text
+            && application.config.utf8.count <= Limits.text
         guard isWithin else { throw WireError(.tooLarge, "The configuration holds more than its limits allow.") }
     }
 

@@ -25,6 +25,10 @@ import Testing
         try directory.addRealm("CORP.EXAMPLE", kdc: "KDC2.corp.example:750")
         try directory.forbidScheme("basic")
         try directory.allowScheme("NTLMv1")
+        try directory.setPrincipalName("ann@CORP.EXAMPLE", of: "ann@example.com")
+        try directory.setLogging(of: "com.example.report", isDetailed: true, isKeptFromUsers: nil)
+        try directory.setExtraInfo("{\"a\":[1]}", of: "com.example.report")
+        try directory.setLease("90m")
         return directory
     }
 
@@ -58,7 +62,10 @@ import Testing
         "routes: [{domain: corp.example, route: 'relay:nocluster'}]", "tls: {block: [SSL3]}",
         "realms: [{name: 'a b', kdcs: ['kdc.example']}]", "realms: [{name: R, kdcs: ['kdc.example:0']}]",
         "realms: [{name: R}]", "realms: [{name: R, kdcs: [], port: 1}]",
-        "auth: {allow: [bearer]}", "auth: {forbid: [basic]}",
+        "auth: {allow: [bearer]}", "auth: {forbid: [basic]}", "lease: 12", "lease: [12h]", "lease: {hours: 12}",
+        "users: [{name: ann, userPrincipalName: ann}]", "users: [{name: ann, principal: ann@A}]",
+        "apps: [{id: com.example.a, versions: ['1'], extraInfo: 'text'}]",
+        "apps: [{id: com.example.a, versions: ['1'], detailedLogsOn: often}]",
         "apps: [{id: NotReversed!, versions: ['1']}]", "apps: [{id: com.example.a, versions: ['01.x']}]",
         "users: [{name: ann, entitlements: [{app: com.example.none, versions: ['1']}]}]",
     ])
