@@ -79,7 +79,9 @@ extension Authorization {
         published.withLock { $0.document = document }
         let conclusion = Verdict.state(of: document, decisions: decisions, at: leaseTime)
         switch conclusion {
-        case .authorized: gate.open(Gate.Policy(document, identity: identity.clientIdentity, mark: mark))
+        case .authorized:
+            let last = try? gate.policy().policy.rules
+            gate.open(Gate.Policy(document, identity: identity.clientIdentity, mark: mark, after: last))
         case .wiped(let code):
             gate.withdraw(code)
             dropIdentity()

@@ -172,6 +172,17 @@ extension Authorization: AccessGate {
     public nonisolated func rulesRevision() throws(AccessDenied) -> UInt64 { try gate.policy().revision }
 
     public nonisolated func onAccessChange(
+    public nonisolated func completed(_ endpoint: Endpoint) -> Endpoint {
+        guard endpoint.host.isShort, let policy = try? gate.policy().policy else { return endpoint }
+        return policy.rules.table.completed(endpoint)
+    }
+
+    public nonisolated func applicationServers() throws(AccessDenied) -> [ApplicationServer] {
+        _ = try gate.policy()
+        let servers = published.withLock { $0.document }?.servers ?? []
+        return servers.filter(\.isApplicationServer).map { ApplicationServer($0.endpoint, priority: $0.priority) }
+    }
+
         _ observer: @escaping @Sendable (AccessChange) -> Void
     ) -> AccessObservation { gate.observe(observer) }
 

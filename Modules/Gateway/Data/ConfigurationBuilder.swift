@@ -68,11 +68,14 @@ struct ConfigurationBuilder: Sendable {
         let application = directory.applications[id.description]
         document.servers = try servers(of: id.description)
         document.domains = directory.domains.sorted { $0.key < $1.key }.map {
-            .init($0.key, route: $0.value.route, ports: $0.value.ports.sorted())
+            .init(
+                $0.key, route: $0.value.route, ports: $0.value.ports.sorted(), secondary: $0.value.secondary)
         }
         document.deniedNetworks = directory.deniedNetworks.sorted()
         document.defaultRoute = .init(
-            route: directory.defaultRoute.route, ports: directory.defaultRoute.ports.sorted())
+            route: directory.defaultRoute.route, ports: directory.defaultRoute.ports.sorted(),
+            secondary: directory.defaultRoute.secondary)
+        document.defaultDomains = directory.defaultDomains
         document.clusters = try clusters()
         document.tls = .init(blocked: directory.blockedTLS.sorted(), floor: directory.tlsFloor)
         document.schemes = directory.schemes.sorted()
@@ -91,7 +94,7 @@ struct ConfigurationBuilder: Sendable {
             .map { server in
                 .init(
                     try Endpoint(server.endpoint), priority: server.priority, route: server.route,
-                    isApplicationServer: server.application != nil)
+                    isApplicationServer: server.application != nil, secondary: server.secondary)
             }
     }
 

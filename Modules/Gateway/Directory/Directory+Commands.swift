@@ -35,11 +35,12 @@ extension Directory {
             try addServer(
                 Server(
                     endpoint: entry.endpoint, application: entry.entitlement, priority: entry.priority ?? 1,
-                    route: Self.route(entry.route), address: entry.address))
+                    route: Self.route(entry.route), address: entry.address, secondary: entry.secondary))
         case .removeServer(let endpoint): try removeServer(endpoint)
-        case .setRoute(let name, let route, let ports):
+        case .setRoute(let name, let route, let ports, let secondary):
             let ports = ports.map(Set.init) ?? RoutingTable.defaultPorts
-            try setRoute(name, Domain(route: Self.route(route), ports: ports))
+            try setRoute(name, Domain(route: Self.route(route), ports: ports, secondary: secondary))
+        case .setDefaultDomains(let domains): try setDefaultDomains(domains)
         case .removeRoute(let name): try removeRoute(name)
         case .blockTLS(let version): blockedTLS.insert(try Self.tlsVersion(version))
         case .unblockTLS(let version): blockedTLS.remove(try Self.tlsVersion(version))

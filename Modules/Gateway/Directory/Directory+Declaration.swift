@@ -33,6 +33,8 @@ struct Declaration: Codable, Sendable, Hashable {
         var app: String?
         var priority: Int?
         var route: String?
+        /// The name of a cluster.
+        var secondary: String?
         var address: String?
     }
 
@@ -40,6 +42,8 @@ struct Declaration: Codable, Sendable, Hashable {
         /// A domain, `default` for names that no other rule matches, or a network, which has no ports.
         var domain: String
         var route: String
+        /// The name of a cluster.
+        var secondary: String?
         var ports: [UInt16]?
     }
 
@@ -79,6 +83,8 @@ struct Declaration: Codable, Sendable, Hashable {
     var auth: Authentication?
     /// As `12h`.
     var lease: String?
+    /// In the order in which they are considered.
+    var defaultDomains: [String]?
 }
 
 extension Declaration {
@@ -130,7 +136,10 @@ extension Declaration {
 
     /// The permitted keys of each mapping, by the mapping's own key.
     private static let keys: [String: Set<String>] = [
-        "": ["apps", "users", "clusters", "servers", "routes", "tls", "realms", "auth", "lease"],
+        "": [
+            "apps", "users", "clusters", "servers", "routes", "tls", "realms", "auth", "lease",
+            "defaultDomains",
+        ],
         "apps": [
             "id", "versions", "config", "policy", "detailedLogsOn", "preventUserDetailedLogs", "extraInfo",
         ],
@@ -138,8 +147,8 @@ extension Declaration {
         "entitlements": ["app", "versions"],
         "clusters": ["name", "relays"],
         "relays": ["server", "priority"],
-        "servers": ["server", "app", "priority", "route", "address"],
-        "routes": ["domain", "route", "ports"],
+        "servers": ["server", "app", "priority", "route", "secondary", "address"],
+        "routes": ["domain", "route", "secondary", "ports"],
         "tls": ["block", "floor"],
         "realms": ["name", "kdcs"],
         "auth": ["allow"],
@@ -201,19 +210,21 @@ extension Directory {
             Declaration.Server(
                 server: server.endpoint, app: server.application,
                 priority: server.application == nil ? nil : server.priority, route: "\(server.route)",
-                address: server.address)
+                secondary: server.secondary, address: server.address)
         }
         let rules = domains.sorted { $0.key < $1.key } + [("default", defaultRoute)]
         declaration.routes = rules.map { name, rule in
-            Declaration.Rule(domain: name, route: "\(rule.route)", ports: rule.ports.sorted())
+            Declaration.Rule(
+                domain: name, route: "\(rule.route)", secondary: rule.secondary, ports: rule.ports.sorted())
         }
         declaration.routes? += deniedNetworks.sorted().map {
-            Declaration.Rule(domain: "\($0)", route: "\(Route.deny)", ports: nil)
+            Declaration.Rule(domain: "\($0)", route: "\(Route.deny)")
         }
         declaration.tls = Declaration.TLS(block: blockedTLS.sorted().map(\.rawValue), floor: tlsFloor?.rawValue)
         declaration.realms = declaredRealms
         declaration.auth = declaredSchemes
         declaration.lease = declaredLease
+        declaration.defaultDomains = defaultDomains
         return declaration
     }
 
@@ -227,7 +238,8 @@ extension Directory {
         try result.apply(declaration.servers ?? [])
         for rule in declaration.routes ?? [] {
             let ports = rule.ports.map(Set.init) ?? RoutingTable.defaultPorts
-            try result.setRoute(rule.domain, Domain(route: Self.route(rule.route), ports: ports))
+            try result.setRoute(
+                rule.domain, Domain(route: Self.route(rule.route), ports: ports, secondary: rule.secondary))
         }
         if let block = declaration.tls?.block {
             var versions: Set<TLSVersion> = []
@@ -238,6 +250,7 @@ extension Directory {
         try result.apply(declaration.auth)
         if let floor = declaration.tls?.floor { result.tlsFloor = try Self.tlsVersion(floor) }
         if let lease = declaration.lease { try result.setLease(lease) }
+        if let domains = declaration.defaultDomains { try result.setDefaultDomains(domains) }
         return result
     }
 
@@ -282,7 +295,8 @@ extension Directory {
             try addServer(
                 Server(
                     endpoint: server.server, application: server.app, priority: server.priority ?? 1,
-                    route: Self.route(server.route ?? "relay"), address: server.address))
+                    route: Self.route(server.route ?? "relay"), address: server.address,
+                    secondary: server.secondary))
         }
     }
 
@@ -326,11 +340,12 @@ extension Directory {
         for server in servers {
             let app = server.application.map { " app \($0) priority \(server.priority)" } ?? ""
             let address = server.address.map { " at \($0)" } ?? ""
-            lines.insert("server \(server.endpoint) \(server.route)\(app)\(address)")
+            let second = Self.second(server.secondary)
+            lines.insert("server \(server.endpoint) \(server.route)\(second)\(app)\(address)")
         }
         for (name, rule) in domains.merging(["default": defaultRoute], uniquingKeysWith: { $1 }) {
-            lines.insert(
-                "route \(name) \(rule.route) ports \(rule.ports.sorted().map(String.init).joined(separator: ","))")
+            let ports = rule.ports.sorted().map(String.init).joined(separator: ",")
+            lines.insert("route \(name) \(rule.route)\(Self.second(rule.secondary)) ports \(ports)")
         }
         for network in deniedNetworks { lines.insert("route \(network) \(Route.deny)") }
         for (name, relays) in clusters {
@@ -341,7 +356,12 @@ extension Directory {
         if let tlsFloor { lines.insert("tls floor \(tlsFloor)") }
         for scheme in schemes { lines.insert("auth \(scheme)") }
         if let declaredLease { lines.insert("lease \(declaredLease)") }
+        if let defaultDomains { lines.insert("default domains \(defaultDomains.joined(separator: " "))") }
         for (name, kdcs) in realms { lines.insert("realm \(name) \(kdcs.joined(separator: " "))") }
         return lines
+    }
+
+    private static func second(_ cluster: String?) -> String {
+        cluster.map { ", else \(Route.relay(cluster: $0))" } ?? ""
     }
 }
