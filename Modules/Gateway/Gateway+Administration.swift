@@ -179,6 +179,11 @@ extension Gateway {
         case unblock
         /// The instance may reach nothing and drops its keys from memory; its data is kept, encrypted.
         case lock
+        /// As ``lock``, with the code -300: the instance was not used for too long, by the administrator's judgement.
+        case lockIdle
+        /// As ``lock``, with the code -304: the secret that protects the instance's store has to be changed first.
+        case lockForPasswordChange
+        /// Ends a lock, for whatever reason it was.
         case unlock
         /// The instance destroys its keys and its data. This is final.
         case wipe

@@ -40,6 +40,49 @@ import Testing
         }
     }
 
+    @Test func serversPolicyAndEntitlementsHaveTheirEvents() async throws {
+        try await RunningApp.run { app in
+            let policy = try app.site.folder.write("{\"level\":3}", to: "policy.json")
+            try await app.site.admin("app", "add", "com.example.other", "1.0")
+            var events = Self.events(app).makeAsyncIterator()
+            let orders: [([String], AuthorizationEvent.Kind, Int)] = [
+                (["server", "add", "a.corp.example:443"], .servicesUpdate, 3),
+                (["route", "set", "b.example", "direct"], .servicesUpdate, 3),
+                (["route", "set", "10.0.0.0/8", "deny"], .servicesUpdate, 3),
+                (["cluster", "set", "west", "r.example:443"], .servicesUpdate, 3),
+                (["default-domains", "set", "corp.example"], .servicesUpdate, 3),
+                (["policy", "set", Site.app, "-f", policy], .policyUpdate, 4),
+                (["entitle", Site.user, "com.example.other", "1.0"], .entitlementsUpdate, 6),
+            ]
+            for (order, kind, number) in orders {
+                let outcome = try await app.site.tryAdmin(order)
+                #expect(outcome.status == 0, "\(outcome.error)")
+                #expect(await events.next() == kind && kind.rawValue == number, "\(order)")
+            }
+            #expect(app.sallyport.authorization.configuration.policy == "{\"level\":3}")
+            #expect(app.sallyport.authorization.configuration.entitledVersions(of: "com.example.other") == ["1.0"])
+        }
+    }
+
+    /// A locked instance is told nothing but that, and an unlocked one everything again.
+    @Test(arguments: [("block", "unblock"), ("lock", "unlock")])
+    func whatChangedWhileAccessWasWithdrawnIsToldOnceItIsBack(order: String, end: String) async throws {
+        try await RunningApp.run { app in
+            var events = Self.events(app).makeAsyncIterator()
+            let instance = try #require(try await app.site.instances().first).instance
+            try await app.site.admin(order, instance)
+            #expect(await events.next() == .notAuthorized)
+            let policy = try app.site.folder.write("{\"level\":4}", to: "policy.json")
+            try await app.site.admin("policy", "set", Site.app, "-f", policy)
+            try await app.site.admin(end, instance)
+            #expect(await events.next() == .authorized)
+            #expect(await events.next() == .policyUpdate)
+            // Nothing else has changed: the next event is of the next change.
+            try await app.site.admin("user", "principal", Site.user, "ann@CORP.EXAMPLE")
+            #expect(await events.next() == .remoteSettingsUpdate)
+        }
+    }
+
     @Test func anotherLeaseHoldsForRunningAppsAtOnce() async throws {
         try await RunningApp.run { app in
             func end() -> Int64? { app.sallyport.authorization.configuration.leaseEnd }

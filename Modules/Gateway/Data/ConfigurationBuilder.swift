@@ -23,7 +23,7 @@ struct ConfigurationBuilder: Sendable {
         if entitled.isEmpty { return (.denied, .appDenied) }
         switch record.withdrawal {
         case .denied: return (.denied, .appDenied)
-        case .locked: return (.locked, .remoteLockout)
+        case .locked: return (.locked, record.lockReason?.code ?? .remoteLockout)
         case .blocked: return (.blocked, .blocked)
         case .wiped, nil: break
         }
