@@ -172,11 +172,6 @@ extension Authorization: AccessGate {
         }
     }
 
-    public nonisolated func checkAuthorized() throws(AccessDenied) { _ = try gate.policy() }
-
-    public nonisolated func rulesRevision() throws(AccessDenied) -> UInt64 { try gate.policy().revision }
-
-    public nonisolated func onAccessChange(
     public nonisolated func completed(_ endpoint: Endpoint) -> Endpoint {
         guard endpoint.host.isShort, let policy = try? gate.policy().policy else { return endpoint }
         return policy.rules.table.completed(endpoint)
@@ -188,6 +183,11 @@ extension Authorization: AccessGate {
         return servers.filter(\.isApplicationServer).map { ApplicationServer($0.endpoint, priority: $0.priority) }
     }
 
+    public nonisolated func checkAuthorized() throws(AccessDenied) { _ = try gate.policy() }
+
+    public nonisolated func rulesRevision() throws(AccessDenied) -> UInt64 { try gate.policy().revision }
+
+    public nonisolated func onAccessChange(
         _ observer: @escaping @Sendable (AccessChange) -> Void
     ) -> AccessObservation { gate.observe(observer) }
 
