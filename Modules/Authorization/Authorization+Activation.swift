@@ -23,7 +23,8 @@ extension Authorization {
     ///   - text: `sallyport://HOST:PORT/?ca=…&user=…&key=…`, at most 2,048 bytes.
     ///   - version: The app's version; if nil, that of ``ApplicationIdentity``, or else the highest entitled one.
     ///   - waits: whether an unreachable gateway is tried without limit, instead of 3 times within 30 s.
-    /// - Throws: ``AuthorizationError`` with the result -601, -602 or -603.
+    /// - Throws: ``AuthorizationError`` with the result -601, -602 or -603; -102 if the gateway took the request and
+    ///   issued no certificate that counts; -606 if the link is for another app.
     @discardableResult
     public func activate(
         link text: String, version: String? = nil, waits: Bool = false
@@ -66,13 +67,14 @@ extension Authorization {
             try await enrollment.enroll(link, authority: authority, key: key)
         }
         if let application, application.entitlement != record.name.entitlement {
-            throw AuthorizationError(.wrongApplication, "The link is for \(record.name.entitlement).")
+            throw AuthorizationError(
+                .wrongApplication, .appIntegrityFailed, "The link is for \(record.name.entitlement).")
         }
         decisions = LocalDecisions(version: (version ?? application?.entitledVersion)?.description)
         try await records.setDecisions(decisions)
         try await records.finishEnrollment(record, dropsConfiguration: true)
         identity = record
-        document = nil
+        (document, told) = (nil, nil)
     }
 
     /// Tries again if the request cannot have reached the gateway; a request that may have reached it is not repeated.

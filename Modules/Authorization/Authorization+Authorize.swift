@@ -24,7 +24,7 @@ extension Authorization {
             // A configuration from a backup may be older than a withdrawal.
             guard document != nil, isBridgedByLease(error), !records.store.isRestored else {
                 if case .authorizing = state { setState(.notAuthorized) }
-                throw error
+                throw error.ofAuthorization
             }
             logger.debug("the stored configuration is used", metadata: ["error": "\(error)"])
             await settle(isFresh: false)
@@ -57,16 +57,17 @@ extension Authorization {
         guard let identity, identity.name == asked.name else { throw .withdrawn(state.code) }
         let verifier = ConfigurationVerifier(trust: identity.trust, instance: identity.name)
         let fresh = try verifier.verify(text, after: document, at: leaseTime)
-        let old = document
         // The gateway's time counts from now on, even if the wall clock was ahead; but not that of an old answer.
-        let isNewer = fresh.isNewer(than: old)
+        let isNewer = fresh.isNewer(than: document)
         mark = TimeMark(time: isNewer ? fresh.iat : max(fresh.iat, mark.time), uptime: clock.uptime)
         document = fresh
         self.identity?.trust = fresh.trust
         decisions.follow(fresh, knowsVersion: application != nil)
         await settle(isFresh: true, text: text)
-        guard state == .authorized else { return }
-        for kind in Verdict.changes(from: old, to: fresh) {
+        // A newer one that arrived meanwhile tells both changes.
+        guard state == .authorized, document == fresh else { return }
+        defer { told = fresh }
+        for kind in Verdict.changes(from: told, to: fresh) {
             send(kind, .none, "The configuration changed.")
         }
     }
@@ -79,7 +80,9 @@ extension Authorization {
         published.withLock { $0.document = document }
         let conclusion = Verdict.state(of: document, decisions: decisions, at: leaseTime)
         switch conclusion {
-        case .authorized: gate.open(Gate.Policy(document, identity: identity.clientIdentity, mark: mark))
+        case .authorized:
+            let last = try? gate.policy().policy.rules
+            gate.open(Gate.Policy(document, identity: identity.clientIdentity, mark: mark, after: last))
         case .wiped(let code):
             gate.withdraw(code)
             dropIdentity()
@@ -180,5 +183,17 @@ extension Authorization {
         identity = renewed
         client.retire(old.clientIdentity)
         if state == .authorized { await settle(isFresh: false) }
+    }
+}
+
+extension AuthorizationError {
+    /// The numbers from -600 on are those of an activation. An activated app that needs the gateway to be authorized,
+    /// and cannot reach it, has -103.
+    fileprivate var ofAuthorization: AuthorizationError {
+        guard code == .unreachable else { return self }
+        return AuthorizationError(
+            .unreachable, .pushConnectionTimeout,
+            "The gateway, without which the app cannot be authorized now, cannot be reached.",
+            underlying: underlying ?? self)
     }
 }

@@ -20,6 +20,7 @@ extension Authorization {
         lines.append(("epoch", "\(document.epoch)"))
         lines.append(("lease until", "\(document.leaseEnd)"))
         lines.append(("default route", "\(document.defaultRoute.route)"))
+        if let domains = document.defaultDomains { lines.append(("default domains", domains.joined(separator: ", "))) }
         lines += document.servers.prefix(Self.listed).map { ("server \($0.endpoint)", "\($0.route)") }
         lines += document.domains.prefix(Self.listed).map { ("domain \($0.name)", "\($0.route)") }
         lines += document.deniedNetworks.prefix(Self.listed).map { ("network \($0)", "\(Route.deny)") }

@@ -30,6 +30,9 @@ public actor Authorization {
 
     var identity: IdentityRecord?
     var document: ConfigurationDocument?
+    /// The configuration whose values the app knows: the last one while it was authorized, since events of changes are
+    /// sent only then.
+    var told: ConfigurationDocument?
     var decisions: LocalDecisions
     var mark: TimeMark
     var lastEventID: String?
@@ -80,7 +83,8 @@ public actor Authorization {
         let contents = try records.contents()
         if let application, let identity = contents.identity, identity.name.entitlement != application.entitlement {
             throw AuthorizationError(
-                .wrongApplication, "The store is activated for \(identity.name.entitlement), not \(application.id).")
+                .wrongApplication, .appIntegrityFailed,
+                "The store is activated for \(identity.name.entitlement), not \(application.id).")
         }
         return Authorization(
             contents, records: records, application: application, client: client, clock: clock, random: random,
@@ -107,6 +111,7 @@ public actor Authorization {
         // Renewed, so that after a restart of the machine the time counts from the new start.
         mark = TimeMark(time: stored.leaseTime(wall: clock.wall, uptime: clock.uptime), uptime: clock.uptime)
         document = contents.document
+        told = document?.status == .active ? document : nil
         let (document, blocks) = (document, decisions.blocks)
         published.withLock { $0 = Published(document: document, blocks: blocks) }
         // If the last known state was a withdrawal, the store stays closed until the gateway lifts it.
@@ -165,6 +170,17 @@ extension Authorization: AccessGate {
         } catch {
             return false
         }
+    }
+
+    public nonisolated func completed(_ endpoint: Endpoint) -> Endpoint {
+        guard endpoint.host.isShort, let policy = try? gate.policy().policy else { return endpoint }
+        return policy.rules.table.completed(endpoint)
+    }
+
+    public nonisolated func applicationServers() throws(AccessDenied) -> [ApplicationServer] {
+        _ = try gate.policy()
+        let servers = published.withLock { $0.document }?.servers ?? []
+        return servers.filter(\.isApplicationServer).map { ApplicationServer($0.endpoint, priority: $0.priority) }
     }
 
     public nonisolated func checkAuthorized() throws(AccessDenied) { _ = try gate.policy() }

@@ -40,7 +40,7 @@ extension AuthorizationError {
         private enum Value: String {
             case wrongApplication, invalidApplication, invalidLink, notActivated, alreadyActivated, authorityMismatch
             case unreachable, credentialsRefused, linkUsed, linkExpired, communicationFailed, invalidConfiguration
-            case withdrawn, identityExpired, cancelled, store
+            case withdrawn, identityExpired, cancelled, store, provisioningFailed
         }
         private let value: Value
 
@@ -67,6 +67,9 @@ extension AuthorizationError {
         public static let linkExpired = Code(value: .linkExpired)
         /// The gateway was reached, but the exchange failed. Retry with increasing pauses.
         public static let communicationFailed = Code(value: .communicationFailed)
+        /// The gateway took the request for a certificate, and issued none that counts. It has to be looked after;
+        /// trying again later may help.
+        public static let provisioningFailed = Code(value: .provisioningFailed)
         /// The gateway's configuration fails verification, or is older than the known one.
         public static let invalidConfiguration = Code(value: .invalidConfiguration)
         /// The instance is blocked, locked, wiped or denied, or its lease is over; ``AuthorizationError/result`` says

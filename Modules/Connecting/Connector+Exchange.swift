@@ -16,6 +16,20 @@ extension Connector {
             throw LoadError(.unsupportedScheme, at: .routing, "Only http and https are loaded here.")
         }
         let known = try ways.way(to: endpoint, isSecure: request.url.isSecure, of: context.principal, asking: self)
+        guard let secondary = known.secondary else {
+            return try await exchange(request, to: endpoint, by: known, in: context, with: ways)
+        }
+        return try await known.way.firstReached(recorder: context.recorder) { isOfSecondary throws(LoadError) in
+            let known = isOfSecondary ? secondary : known
+            return try await self.exchange(request, to: endpoint, by: known, in: context, with: ways)
+        }
+    }
+
+    @inline(__always)
+    private nonisolated func exchange(
+        _ request: LoadRequest, to endpoint: Endpoint, by known: KnownWays.Known, in context: LoadContext,
+        with ways: KnownWays
+    ) async throws(LoadError) -> LoadResponse {
         let proxy = context.hasNoProxies ? nil : context.proxies.proxy(for: request.url)
         guard known.way.relay == nil || proxy == nil else { throw Self.hasBoth }
         var fields = request.headerFields

@@ -13,6 +13,7 @@ extension Connector {
             let proxy = context.proxies.proxy(for: request.url)
             explanation.decided(.route, Self.name(of: way, proxy), because: way.decision.map { "\($0.rule)" })
             explanation.cluster = way.relay?.cluster
+            explanation.secondary = way.bySecondary?.relay?.cluster
             if request.url.isSecure { explanation.tlsVersions = way.versionNames }
             if way.relay != nil, proxy != nil { throw Self.hasBoth }
         } catch {

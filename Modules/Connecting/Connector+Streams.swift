@@ -13,9 +13,16 @@ extension Connector {
     package nonisolated func stream(
         _ request: TunnelRequest, with settings: ConnectionSettings, asking questions: ConnectionQuestions
     ) async throws(LoadError) -> ByteStream {
+        var request = request
+        if let gate { request.endpoint = gate.completed(request.endpoint) }
         do throws(LoadError) {
             let way = try way(to: request.endpoint, isSecure: request.isSecure, with: settings)
-            return try await stream(request, by: way, with: settings, asking: questions)
+            guard let secondary = way.bySecondary else {
+                return try await stream(request, by: way, with: settings, asking: questions)
+            }
+            return try await way.firstReached(recorder: questions.recorder) { [request] isSecond throws(LoadError) in
+                try await self.stream(request, by: isSecond ? secondary : way, with: settings, asking: questions)
+            }
         } catch {
             questions.recorder?.ended(.failed(error))
             throw error
@@ -59,7 +66,8 @@ extension Connector {
     private nonisolated func startTLS(
         _ start: TLSStart, on tunnel: Tunnel, with settings: ConnectionSettings, asking questions: ConnectionQuestions
     ) async throws(LoadError) {
-        let way = try way(to: tunnel.endpoint, isSecure: true, with: settings)
+        var way = try way(to: tunnel.endpoint, isSecure: true, with: settings)
+        if let second = way.bySecondary, second.relay?.cluster == tunnel.openConnection.cluster { way = second }
         try await tunnel.prepareTLS()
         do throws(LoadError) {
             guard way.relay?.cluster == tunnel.openConnection.cluster else { throw Self.ledElsewhere }

@@ -11,10 +11,15 @@ package final class KnownWays: Sendable {
         let principal: Principal
         let way: Way
         let path: ConnectionPath
+        /// The way through the secondary cluster; nil if there is none.
+        let secondary: Known?
 
-        init(to endpoint: Endpoint, isSecure: Bool, of principal: Principal, by way: Way, via path: ConnectionPath) {
+        init(
+            to endpoint: Endpoint, isSecure: Bool, of principal: Principal, by way: Way, via path: ConnectionPath,
+            or secondary: Known? = nil
+        ) {
             (self.endpoint, self.isSecure, self.principal) = (endpoint, isSecure, principal)
-            (self.way, self.path) = (way, path)
+            (self.way, self.path, self.secondary) = (way, path, secondary)
         }
 
         func leads(to endpoint: Endpoint, isSecure: Bool, of principal: Principal) -> Bool {
@@ -58,7 +63,11 @@ package final class KnownWays: Sendable {
         let way = try connector.way(to: endpoint, isSecure: isSecure, with: settings)
         let like = book.first(on: page) { $0.hasPath(of: way, principal) }
         let path = like?.path ?? settings.path(of: principal, by: way)
-        let new = Known(to: endpoint, isSecure: isSecure, of: principal, by: way, via: path)
+        let secondary = way.bySecondary.map { way in
+            Known(
+                to: endpoint, isSecure: isSecure, of: principal, by: way, via: settings.path(of: principal, by: way))
+        }
+        let new = Known(to: endpoint, isSecure: isSecure, of: principal, by: way, via: path, or: secondary)
         // If the gate must be asked each time, only the path is reused.
         if like == nil || way.answer?.edition != nil { keep(new, insteadOf: last) }
         return new

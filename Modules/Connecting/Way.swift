@@ -9,19 +9,22 @@ package struct Way: Sendable {
 
     package var decision: RouteDecision? { answer?.decision }
     package var relay: RelayAccess? { answer?.relay }
+    /// The way through the secondary cluster; nil if there is none.
+    var bySecondary: Way? { answer?.bySecondary.map { Way(answer: $0, versions: versions) } }
     var restriction: TLSRestriction? { answer?.restriction }
 
     /// The names of the versions that are offered, the lowest first.
     package var versionNames: [String] { TLSVersion.allCases.filter(versions.contains).map { "\($0)" } }
 
-    /// One way for each relay, in the order of their priorities; the way itself if there is no relay.
+    /// One way for each relay, in the order of their priorities, those of the secondary cluster last; the way itself if
+    /// there is no relay.
     package var apart: [Way] {
         guard let answer, let relay = answer.relay else { return [self] }
         return relay.relays.sorted { $0.priority < $1.priority }.map { one in
             let alone = RelayAccess(
                 cluster: relay.cluster, relays: [one], authorities: relay.authorities, identity: relay.identity)
             return Way(answer: answer.through(alone), versions: versions)
-        }
+        } + (bySecondary?.apart ?? [])
     }
 }
 

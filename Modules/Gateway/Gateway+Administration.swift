@@ -53,17 +53,18 @@ extension Gateway {
     ///     applications.
     ///   - priority: the order among an application's servers, 1 to 1000; 1 is tried first.
     ///   - route: how apps reach it: through the relay, directly, or not at all.
+    ///   - secondary: the cluster that is used while no relay of the route's can be reached; nil for none.
     ///   - address: the server's address inside; if nil, the name is resolved. Only with an address may a name lead to
     ///     this machine itself, or to link-local addresses.
     public func addServer(
         _ server: Endpoint, of entitlement: String? = nil, priority: Int? = nil, route: Route = .relay,
-        at address: IPAddress? = nil
+        secondary: String? = nil, at address: IPAddress? = nil
     ) async throws(GatewayError) {
         try await done(
             .addServer(
                 .init(
                     endpoint: server.description, entitlement: entitlement, priority: priority,
-                    route: route.description, address: address?.description)))
+                    route: route.description, secondary: secondary, address: address?.description)))
     }
 
     /// Sets how a domain and all its subdomains are reached.
@@ -73,8 +74,18 @@ extension Gateway {
     ///     can only be denied.
     ///   - route: how apps reach what matches: through the relay, directly, or not at all.
     ///   - ports: the ports that a relay opens; if nil, 80 and 443.
-    public func setRoute(of domain: String, to route: Route, ports: [UInt16]? = nil) async throws(GatewayError) {
-        try await done(.setRoute(domain: domain, route: route.description, ports: ports))
+    ///   - secondary: the cluster that is used while no relay of the route's can be reached; nil for none.
+    public func setRoute(
+        of domain: String, to route: Route, ports: [UInt16]? = nil, secondary: String? = nil
+    ) async throws(GatewayError) {
+        try await done(.setRoute(domain: domain, route: route.description, ports: ports, secondary: secondary))
+    }
+
+    /// Sets the domains to which names without a domain (`portal`) may belong.
+    ///
+    /// - Parameter domains: at most 16, in the order in which they are considered; none ends what was set.
+    public func setDefaultDomains(_ domains: [String]) async throws(GatewayError) {
+        try await done(.setDefaultDomains(domains))
     }
 
     /// Declares users, applications, servers, routes and the rest at once, as `sallyport admin apply` does.
@@ -120,7 +131,7 @@ extension Gateway {
         try await done(.withdraw(instance: instance, withdrawal))
     }
 
-    private func done(_ command: AdministrationCommand) async throws(GatewayError) {
+    func done(_ command: AdministrationCommand) async throws(GatewayError) {
         switch try await perform(command) {
         case .done, .warned: return
         case .needsConfirmation(let instances): throw Self.unconfirmed(instances)
@@ -168,6 +179,11 @@ extension Gateway {
         case unblock
         /// The instance may reach nothing and drops its keys from memory; its data is kept, encrypted.
         case lock
+        /// As ``lock``, with the code -300: the instance was not used for too long, by the administrator's judgement.
+        case lockIdle
+        /// As ``lock``, with the code -304: the secret that protects the instance's store has to be changed first.
+        case lockForPasswordChange
+        /// Ends a lock, for whatever reason it was.
         case unlock
         /// The instance destroys its keys and its data. This is final.
         case wipe

@@ -95,6 +95,7 @@ public final class SocketSystem: InstancePart {
 
     func connect(_ target: SocketTarget) async throws(LoadError) -> ByteStream {
         guard !isShutDown.load(ordering: .acquiring) else { throw Self.invalidated() }
+        let target = target.completed(by: connector.gate)
         let request = target.request(from: .now)
         var questions = ConnectionQuestions(principal: .instance, logger: logger)
         questions.recorder = .init(of: request, for: target.configuration.onRecord)

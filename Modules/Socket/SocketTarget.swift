@@ -19,6 +19,12 @@ struct SocketTarget: Sendable {
         return request
     }
 
+    /// The same target with the server's whole name, so that pins and certificates are for the name that is connected to.
+    func completed(by gate: (any AccessGate)?) -> SocketTarget {
+        SocketTarget(
+            endpoint: gate?.completed(endpoint) ?? endpoint, isSecure: isSecure, configuration: configuration)
+    }
+
     /// The same target without these checks.
     func disabling(_ checks: Set<VerificationCheck>) -> SocketTarget {
         var configuration = configuration

@@ -66,7 +66,8 @@ import Testing
         "Refusals and faults have their documented codes",
         arguments: [
             (401, ResultCode.credentialsFailed), (403, .credentialsFailed), (500, .serverCommunicationFailed),
-            (404, .serverCommunicationFailed),
+            (503, .serverCommunicationFailed), (404, .provisioningFailed),
+            (400, .provisioningFailed), (204, .provisioningFailed),
         ])
     func statuses(status: Int, result: ResultCode) async throws {
         let fixture = try Fixture()
@@ -141,15 +142,6 @@ import Testing
         #expect((error?.result == .credentialsFailed) == (status != 500))
         #expect(error?.message.contains("SECRET") == false)
         #expect(try StoredAuthorization.read(from: store).instance == nil)
-    }
-
-    @Test("Garbage for a certificate is a failed exchange") func garbage() async throws {
-        let fixture = try Fixture()
-        let authorization = try await fixture.authorization(on: fixture.store())
-        fixture.gateway.state.withLock { $0.bodies[ControlAPI.Path.enroll] = Array("AAAA".utf8) }
-        await #expect { try await authorization.activate(link: fixture.gateway.link()) } throws: {
-            ($0 as? AuthorizationError)?.result == .serverCommunicationFailed
-        }
     }
 
     @Test("A cut-short activation goes on with the stored key") func resumes() async throws {

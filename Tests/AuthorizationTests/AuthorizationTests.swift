@@ -217,6 +217,20 @@ import Testing
         withExtendedLifetime(observation) {}
     }
 
+    @Test("A lease that the administrator has shortened ends on its last second")
+    func shorterLease() async throws {
+        let fixture = try Fixture()
+        let (authorization, _) = try await fixture.activated()
+        fixture.gateway.change { $0.leaseEnd = $0.iat + 300 }
+        try await authorization.authorize()
+        let signed = fixture.gateway.state.withLock { $0.configuration.iat }
+        let left = signed + 300 - fixture.clock.wall
+        fixture.clock.advance(wall: left - 1, uptime: left - 1)
+        try authorization.checkAuthorized()
+        fixture.clock.advance(wall: 1, uptime: 1)
+        #expect(throws: AccessDenied(.withdrawn, code: .blocked)) { try authorization.checkAuthorized() }
+    }
+
     @Test("A wipe leaves nothing in the store, and no identity in use") func wipe() async throws {
         let fixture = try Fixture()
         let (authorization, store) = try await fixture.activated()

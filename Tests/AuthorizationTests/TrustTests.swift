@@ -68,6 +68,19 @@ import Testing
         #expect(await told(authorization) == "")
     }
 
+    @Test(arguments: [299, 604_801, 0, -86_400] as [Int64])
+    func aLeaseOutsideOfItsLimitsIsRefused(seconds: Int64) async throws {
+        let fixture = try Fixture()
+        let (authorization, _) = try await fixture.activated()
+        let long = try fixture.gateway.authority.signer(validity: -3600...7_776_000)
+        try say(fixture.gateway, "forged", by: long) { $0.leaseEnd = $0.iat + seconds }
+        #expect(await told(authorization) == "")
+        for seconds: Int64 in [300, 604_800] {
+            try say(fixture.gateway, "lease \(seconds)", by: long) { $0.leaseEnd = $0.iat + seconds }
+            #expect(await told(authorization) == "lease \(seconds)")
+        }
+    }
+
     @Test func aSignerWithoutAGenerationIsNone() async throws {
         let fixture = try Fixture()
         let (authorization, _) = try await fixture.activated()

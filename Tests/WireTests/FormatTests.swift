@@ -60,9 +60,36 @@ import Testing
         #expect(throws: WireError(.malformed, "")) { try damaged.sharedMembers() }
     }
 
+    @Test("Members that an older gateway does not send are absent, and those for none are not sent")
+    func olderGateways() throws {
+        var document = try Samples.configuration()
+        document.defaultDomains = nil
+        document.servers[0].secondary = nil
+        document.domains[1].secondary = nil
+        let text = String(decoding: try document.serialized(), as: UTF8.self)
+        #expect(!text.contains("defaultDomains") && !text.contains("secondary"))
+        let read = try ConfigurationDocument(parsing: Array(text.utf8))
+        let decision = read.routingTable.decide(try Endpoint("a.test:443"))
+        #expect(read == document && decision.secondary == nil)
+    }
+
+    @Test("Members that an older client does not know are ignored") func newerGateways() throws {
+        let document = try Samples.configuration()
+        let text = String(decoding: try document.serialized(), as: UTF8.self)
+        let newer = "{\"afterwards\":{\"a\":[1]}," + text.dropFirst()
+        #expect(try ConfigurationDocument(parsing: Array(newer.utf8)) == document)
+    }
+
     @Test("Values outside their range are refused whole") func ranges() throws {
         let changes: [(inout ConfigurationDocument) -> Void] = [
             { $0.epoch = 0 }, { $0.leaseEnd = 1 << 53 + 1 }, { $0.code = .none }, { $0.servers[0].priority = 0 },
+            { $0.user.principalName = "alice" }, { $0.user.principalName = "" },
+            { $0.defaultDomains = ["Corp.Example"] }, { $0.defaultDomains = ["10.0.0.1"] },
+            { $0.defaultDomains = [""] },
+            { $0.defaultDomains = [String](repeating: "a.example", count: 17) },
+            { $0.servers[0].secondary = "no cluster" }, { $0.domains[0].secondary = "east" },
+            { $0.defaultRoute.secondary = "east" },
+            { $0.application.extraInfo = "[]" }, { $0.application.extraInfo = "" },
             { $0.status = .active }, { $0.trust.authorities = [] }, { $0.trust.signers = 0 },
             { $0.trust.authorities = [[UInt8]](repeating: [0x30, 0], count: 5) },
             { $0.trust.endorsements = [[UInt8]](repeating: [0x30, 0], count: 5) },

@@ -33,6 +33,9 @@ struct ConfigurationVerifier: Sendable {
         }
         try check(document, after: known)
         try check(document.trust, of: signer, at: time)
+        guard ConfigurationDocument.Limits.lease.contains(document.leaseEnd - document.iat) else {
+            throw .refused("The lease is shorter or longer than a gateway may give.")
+        }
         // Otherwise an attacker with a leaked signer key could keep the gateway unreachable, and a lease would last for
         // ever.
         guard document.leaseEnd <= signer.end else { throw .refused("The lease outlasts its signer's certificate.") }

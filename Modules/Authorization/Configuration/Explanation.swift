@@ -9,6 +9,10 @@ public struct Explanation: Sendable, Hashable, CustomStringConvertible {
     public let route: String
     /// The cluster of a relay route; nil for other routes.
     public let cluster: String?
+    /// The cluster that is used while no relay of ``cluster`` can be reached; nil for none.
+    public let secondary: String?
+    /// The server that a name without a domain stands for, HOST:PORT; nil if the URL has the whole name.
+    public let completed: String?
     /// `server HOST:PORT`, `domain NAME`, `network ADDRESS/BITS`, `cloud metadata` or `default`.
     public let rule: String
     /// For people.
@@ -24,16 +28,19 @@ extension Explanation {
         guard let endpoint = url.endpoint else {
             throw AddressError(.invalidURL, "Routes are for http and https URLs.")
         }
-        let decision = table.decide(endpoint)
+        let whole = table.completed(endpoint)
+        let decision = table.decide(whole)
         let remark = Self.remark(on: decision, under: table)
         rule = decision.rule.description
+        completed = whole == endpoint ? nil : whole.description
+        secondary = decision.secondary
         self.url = url.redacted
         switch decision.route {
         case .relay(let name):
             route = "relay"
             cluster = name
-            self.text =
-                (clusters.contains(name) ? "\(decision)" : "\(decision), but the cluster has no relays") + remark
+            let hasRelays = [name, secondary].compactMap(\.self).contains(where: clusters.contains)
+            self.text = (hasRelays ? "\(decision)" : "\(decision), but the cluster has no relays") + remark
         case .direct, .deny:
             route = decision.route.description
             cluster = nil

@@ -33,6 +33,7 @@ enum Verdict {
         if ApplicationConfiguration(old) != ApplicationConfiguration(new) { kinds.append(.remoteSettingsUpdate) }
         if old.servers != new.servers || old.domains != new.domains || old.defaultRoute != new.defaultRoute
             || old.deniedNetworks != new.deniedNetworks || old.clusters != new.clusters
+            || old.defaultDomains != new.defaultDomains
         {
             kinds.append(.servicesUpdate)
         }

@@ -3,6 +3,7 @@ internal import HTTPTypes
 internal import SallyportBase
 internal import SallyportCore
 internal import SallyportWire
+internal import X509
 
 /// The EST exchanges (RFC 7030) that create and renew an identity. Each is tried once; the caller decides on retries.
 struct Enrollment: Sendable {
@@ -32,8 +33,13 @@ struct Enrollment: Sendable {
         var request = try certificateRequest(to: link.gateway, ControlAPI.Path.enroll, [authority], key)
         let credentials = BasicCredentials(user: link.user, password: link.accessKey)
         request.headerFields[.authorization] = credentials.fieldValue.reveal()
-        let answer = try await certificates(request, refusal: "User or key were not accepted.")
-        let issued = try key.certificate(in: answer, from: [authority])
+        let issued: (der: [UInt8], certificate: Certificate, name: InstanceName)
+        do throws(AuthorizationError) {
+            let answer = try await certificates(request, refusal: "User or key were not accepted.")
+            issued = try key.certificate(in: answer, from: [authority])
+        } catch {
+            throw error.ofEnrollment
+        }
         var record = IdentityRecord(
             gateway: link.gateway.description, trust: .init(authorities: [authority]), certificate: [], privateKey: "",
             user: link.user, name: issued.name, notBefore: 0, notAfter: 0)
@@ -78,7 +84,7 @@ struct Enrollment: Sendable {
         } catch {
             throw AuthorizationError(
                 .communicationFailed, .serverCommunicationFailed, "The gateway's answer is not one of EST.",
-                underlying: error)
+                underlying: UnusableAnswer())
         }
     }
 }
@@ -99,7 +105,8 @@ extension ControlAnswer {
                 .communicationFailed, .serverCommunicationFailed, "The gateway is asked too often: try again later.")
         default:
             throw AuthorizationError(
-                .communicationFailed, .serverCommunicationFailed, "The gateway answered with status \(status).")
+                .communicationFailed, .serverCommunicationFailed, "The gateway answered with status \(status).",
+                underlying: status < 500 ? UnusableAnswer() : nil)
         }
     }
 
@@ -125,5 +132,17 @@ extension IdentityRecord {
         } catch {
             throw AuthorizationError(.store, .securityError, "The stored gateway is invalid.", underlying: error)
         }
+    }
+}
+
+/// The gateway has answered, and asking again would bring the same answer.
+struct UnusableAnswer: Error {}
+
+extension AuthorizationError {
+    /// The gateway took the request for a certificate and issued none that counts: the enrolment has failed, and not
+    /// the communication with the gateway.
+    fileprivate var ofEnrollment: AuthorizationError {
+        guard underlying is UnusableAnswer else { return self }
+        return AuthorizationError(.provisioningFailed, .provisioningFailed, message, underlying: underlying)
     }
 }

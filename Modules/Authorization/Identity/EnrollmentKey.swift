@@ -56,6 +56,7 @@ struct EnrollmentKey: Sendable {
 
     private var refused: AuthorizationError {
         AuthorizationError(
-            .communicationFailed, .serverCommunicationFailed, "The gateway's answer holds no certificate for this key.")
+            .communicationFailed, .serverCommunicationFailed, "The gateway's answer holds no certificate for this key.",
+            underlying: UnusableAnswer())
     }
 }

@@ -93,9 +93,12 @@ extension Gate.Rules {
         case .direct: return ServerAccess(decision: decision, relay: nil, revision: revision)
         case .relay(let name):
             // A cluster that the configuration does not have relays nothing; it never becomes a direct route.
-            guard let cluster = clusters[name], !cluster.relays.isEmpty else { throw AccessDenied(.denied(decision)) }
+            let usable = [name, decision.secondary].compactMap(\.self).compactMap { clusters[$0] }
+                .filter { !$0.relays.isEmpty }
+            guard let first = usable.first else { throw AccessDenied(.denied(decision)) }
             return ServerAccess(
-                decision: decision, relay: cluster, blockedTLSVersions: Set(tls.blocked), tlsFloor: tls.floor,
+                decision: first.cluster == name ? decision : decision.bySecondary ?? decision, relay: first,
+                secondary: usable.dropFirst().first, blockedTLSVersions: Set(tls.blocked), tlsFloor: tls.floor,
                 revision: revision)
         }
     }

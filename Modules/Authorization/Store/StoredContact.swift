@@ -101,22 +101,29 @@ package struct StoredPolicy: Sendable {
 
     /// All clusters, in the order of their names.
     package var clusters: [RelayAccess] { rules.clusters.values.sorted { $0.cluster < $1.cluster } }
+    /// As ``AccessGate/completed(_:)``.
+    package func completed(_ endpoint: Endpoint) -> Endpoint { rules.table.completed(endpoint) }
     package func access(to endpoint: Endpoint) throws(AccessDenied) -> ServerAccess {
         try rules.access(to: endpoint, revision: 0)
     }
 }
 
 extension Gate.Policy {
-    init(_ document: ConfigurationDocument, identity: ClientIdentity, mark: TimeMark) {
-        self.init(rules: Gate.Rules(document, identity: identity), leaseEnd: document.leaseEnd, mark: mark)
+    /// - Parameter last: the rules so far, whose clusters are kept where nothing has changed.
+    init(_ document: ConfigurationDocument, identity: ClientIdentity, mark: TimeMark, after last: Gate.Rules?) {
+        self.init(
+            rules: Gate.Rules(document, identity: identity, after: last), leaseEnd: document.leaseEnd, mark: mark)
     }
 }
 
 extension Gate.Rules {
-    convenience init(_ document: ConfigurationDocument, identity: ClientIdentity) {
+    convenience init(_ document: ConfigurationDocument, identity: ClientIdentity, after last: Gate.Rules? = nil) {
         let clusters = document.clusters.map { cluster in
-            RelayAccess(
+            let new = RelayAccess(
                 cluster: cluster.name, relays: cluster.relays, authorities: cluster.authorities, identity: identity)
+            // The same object knows whether its relays can be reached, whatever else was published since.
+            guard let known = last?.clusters[cluster.name], known == new else { return new }
+            return known
         }
         self.init(
             table: document.routingTable,

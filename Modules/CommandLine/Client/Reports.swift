@@ -69,6 +69,10 @@ struct ExplanationReport: Encodable, Sendable {
     let route: String
     /// Of the relay route.
     let cluster: String?
+    /// The cluster that stands in while no relay of the first can be reached.
+    let secondary: String?
+    /// The server that a name without a domain stands for, HOST:PORT.
+    let completed: String?
     /// `server HOST:PORT`, `domain NAME` or `default`.
     let rule: String
     /// The TLS versions that the server is offered, such as `TLS1.2`; nil for plain http, and if no route leads there.
@@ -82,6 +86,8 @@ struct ExplanationReport: Encodable, Sendable {
         url = explanation.url
         route = explanation.route
         cluster = explanation.cluster
+        secondary = explanation.secondary
+        completed = explanation.completed
         rule = explanation.rule
         note = stored.code == .none ? nil : "authorization is withdrawn: \(stored.code)"
         tls = Self.versions(offeredTo: explanation.url, under: stored)
@@ -91,8 +97,8 @@ struct ExplanationReport: Encodable, Sendable {
 
     /// Decided by a connector as in an app, without a connection.
     private static func versions(offeredTo url: String, under stored: StoredAuthorization) -> [String]? {
-        guard let url = try? RequestURL(url), url.isSecure, let endpoint = url.endpoint,
-            let policy = stored.contact?.policy
+        guard let url = try? RequestURL(url), url.isSecure, let policy = stored.contact?.policy,
+            let endpoint = url.endpoint.map(policy.completed)
         else { return nil }
         let connector = Connector(gate: StoredGate(policy: policy))
         let way = try? connector.way(to: endpoint, isSecure: true, with: ConnectionSettings(scope: .diagnostics))

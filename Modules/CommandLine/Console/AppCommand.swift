@@ -4,7 +4,7 @@ import SallyportGateway
 struct AppCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "app", abstract: "Add, remove and list apps, and configure them.",
-        subcommands: [Add.self, Remove.self, List.self, Config.self])
+        subcommands: [Add.self, Remove.self, List.self, Config.self, Logs.self, Extra.self])
 
     struct Add: ConsoleCommand {
         static let configuration = CommandConfiguration(abstract: "Add a version of an app.")

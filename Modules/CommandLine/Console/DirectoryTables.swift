@@ -1,3 +1,4 @@
+import SallyportCore
 import SallyportGateway
 
 /// What the lists of `admin` print for people. A hyphen stands for what an entry does not have.
@@ -18,8 +19,8 @@ enum DirectoryTables {
         var table = Table(["SERVER", "APP", "PRIORITY", "ROUTE", "ADDRESS"])
         for entry in entries {
             table.append([
-                entry.endpoint, entry.entitlement ?? "-", entry.priority.map { "\($0)" } ?? "-", entry.route,
-                entry.address ?? "-",
+                entry.endpoint, entry.entitlement ?? "-", entry.priority.map { "\($0)" } ?? "-",
+                route(entry.route, entry.secondary), entry.address ?? "-",
             ])
         }
         return table.text
@@ -30,9 +31,13 @@ enum DirectoryTables {
         var table = Table(["DOMAIN", "ROUTE", "PORTS"])
         for entry in entries {
             let ports = entry.ports.map { $0.map { "\($0)" }.joined(separator: ",") }
-            table.append([entry.domain, entry.route, ports ?? "all"])
+            table.append([entry.domain, route(entry.route, entry.secondary), ports ?? "all"])
         }
         return table.text
+    }
+
+    private static func route(_ first: String, _ secondary: String?) -> String {
+        secondary.map { "\(first), else \(Route.relay(cluster: $0))" } ?? first
     }
 
     /// Never empty: the gateway is a cluster itself.

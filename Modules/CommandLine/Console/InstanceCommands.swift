@@ -38,12 +38,30 @@ struct UnblockCommand: ConsoleCommand {
 
 struct LockCommand: ConsoleCommand {
     static let configuration = CommandConfiguration(
-        commandName: "lock", abstract: "Lock an instance and drop its keys from memory; its data is kept.")
+        commandName: "lock", abstract: "Lock an instance and drop its keys from memory; its data is kept.",
+        discussion: "'admin unlock' ends it, for whatever reason it was.")
+    enum Reason: String, ExpressibleByArgument, CaseIterable { case idle, password }
+
     @OptionGroup var target: InstanceArguments
+    @Option(
+        help: ArgumentHelp(
+            """
+            Why, which the app is told: idle (-300, not used for too long), password (-304, its store's secret has to \
+            be changed). Default: -303.
+            """, valueName: "reason"))
+    var reason: Reason?
     @OptionGroup var location: DataLocationOptions
     @OptionGroup var output: OutputOptions
 
-    func request() -> AdministrationCommand { .withdraw(instance: target.instance, .lock) }
+    func request() -> AdministrationCommand {
+        let lock: AdministrationCommand.Withdrawal =
+            switch reason {
+            case .idle: .lockIdle
+            case .password: .lockForPasswordChange
+            case nil: .lock
+            }
+        return .withdraw(instance: target.instance, lock)
+    }
     var acknowledgement: String { "locked \(target.instance)" }
 }
 

@@ -20,11 +20,14 @@ struct RouteCommand: ParsableCommand {
             help: ArgumentHelp("Ports that the relay opens. Default: 80,443.", valueName: "list"),
             transform: expecting("A list of ports, such as 80,443,"))
         var ports: PortList?
+        @Option(help: ArgumentHelp("The cluster for when no relay of the route is reached.", valueName: "cluster"))
+        var secondary: String?
         @OptionGroup var location: DataLocationOptions
         @OptionGroup var output: OutputOptions
 
         func request() -> AdministrationCommand {
-            .setRoute(domain: domain, route: route.route.description, ports: ports?.ports)
+            .setRoute(
+                domain: domain, route: route.route.description, ports: ports?.ports, secondary: secondary)
         }
         var acknowledgement: String { "\(domain): \(route.route)" }
     }

@@ -18,6 +18,8 @@ struct ServerCommand: ParsableCommand {
         @Option(help: ArgumentHelp("The app that owns the server.", valueName: "entitlement")) var app: String?
         @Option(help: "Among the app's servers: 1 is tried first.") var priority: Int?
         @Option(help: "relay, relay:CLUSTER, direct or deny.") var route = RouteArgument.relay
+        @Option(help: ArgumentHelp("The cluster for when no relay of the route is reached.", valueName: "cluster"))
+        var secondary: String?
         @Option(help: ArgumentHelp("The server's address inside the network.", valueName: "ip")) var address: String?
         @OptionGroup var location: DataLocationOptions
         @OptionGroup var output: OutputOptions
@@ -33,7 +35,7 @@ struct ServerCommand: ParsableCommand {
             .addServer(
                 .init(
                     endpoint: server.endpoint.description, entitlement: app, priority: priority,
-                    route: route.route.description, address: address))
+                    route: route.route.description, secondary: secondary, address: address))
         }
         var acknowledgement: String { "added server \(server.endpoint): \(route.route)" }
     }

@@ -3,7 +3,8 @@ import SallyportGateway
 
 struct UserCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "user", abstract: "Add, remove and list users.", subcommands: [Add.self, Remove.self, List.self])
+        commandName: "user", abstract: "Add, remove and list users.",
+        subcommands: [Add.self, Remove.self, List.self, Principal.self])
 
     struct Add: ConsoleCommand {
         static let configuration = CommandConfiguration(abstract: "Add a user.")
@@ -24,6 +25,21 @@ struct UserCommand: ParsableCommand {
 
         func request() -> AdministrationCommand { .removeUser(user, confirmed: confirmation.yes) }
         var acknowledgement: String { "removed user \(user)" }
+    }
+
+    struct Principal: ConsoleCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Set the user principal name, which the user's apps are told.",
+            discussion: "Without a name, the user has none any more.")
+        @Argument(help: "The user's id.") var user: String
+        @Argument(help: ArgumentHelp("The name, as ann@CORP.EXAMPLE.", valueName: "user@realm")) var name: String?
+        @OptionGroup var location: DataLocationOptions
+        @OptionGroup var output: OutputOptions
+
+        func request() -> AdministrationCommand { .setPrincipalName(user: user, name) }
+        var acknowledgement: String {
+            name.map { "\(user) is \(OneLine.of($0))" } ?? "\(user) has no principal name"
+        }
     }
 
     struct List: ConsoleCommand {

@@ -112,7 +112,7 @@ extension CommandFailure {
         switch code {
         case .invalidApplication, .invalidLink, .alreadyActivated: .usage
         case .unreachable: .unavailable
-        case .authorityMismatch, .communicationFailed, .invalidConfiguration: .protocolError
+        case .authorityMismatch, .communicationFailed, .invalidConfiguration, .provisioningFailed: .protocolError
         case .cancelled: .software
         case .store: .inputOutput
         default: .notAuthorized

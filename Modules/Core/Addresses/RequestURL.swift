@@ -81,6 +81,15 @@ public struct RequestURL: Sendable, Hashable, CustomStringConvertible {
             fragment: parts.fragment)
     }
 
+    /// The same URL with another server, for a scheme that has one.
+    package func leading(to endpoint: Endpoint) -> RequestURL {
+        RequestURL(
+            Parts(
+                scheme: scheme, endpoint: endpoint, authority: nil, path: path, query: query, fragment: fragment))
+    }
+
+    private init(_ parts: Parts) { self.parts = parts }
+
     /// 80 for `http`, 443 for `https`; nil for the schemes that plugins serve.
     public static func defaultPort(of scheme: String) -> UInt16? {
         switch scheme {

@@ -8,6 +8,15 @@ public protocol AccessGate: Sendable {
     ///   is `deny`.
     func access(to endpoint: Endpoint) throws(AccessDenied) -> ServerAccess
 
+    /// The server that a name stands for which has no domain (`portal`), by the administrator's default domains. Any
+    /// other server is returned as it is, and so is each while the gate is closed.
+    func completed(_ endpoint: Endpoint) -> Endpoint
+
+    /// The application's own servers, as the administrator lists them.
+    ///
+    /// - Throws: as ``checkAuthorized()``.
+    func applicationServers() throws(AccessDenied) -> [ApplicationServer]
+
     /// Throws while neither the store nor secure communication may be used.
     func checkAuthorized() throws(AccessDenied)
 
@@ -37,6 +46,15 @@ public protocol AccessGate: Sendable {
 }
 
 extension AccessGate {
+    /// A gate without default domains.
+    public func completed(_ endpoint: Endpoint) -> Endpoint { endpoint }
+
+    /// A gate without an administrator lists no servers.
+    public func applicationServers() throws(AccessDenied) -> [ApplicationServer] {
+        try checkAuthorized()
+        return []
+    }
+
     /// A gate without an administrator allows every method.
     public func allows(_ method: AuthenticationMethod) -> Bool { true }
 
@@ -55,6 +73,9 @@ public struct ServerAccess: Sendable {
     public let decision: RouteDecision
     /// The relays and this instance's identity; nil for a direct route.
     public let relay: RelayAccess?
+    /// The relays of the route's secondary cluster, which are used while none of ``relay`` can be reached; nil for
+    /// none.
+    public let secondary: RelayAccess?
     /// Versions that the administrator blocks, on relayed connections.
     public let blockedTLSVersions: Set<TLSVersion>
     /// The lowest version that the administrator allows, on relayed connections.
@@ -66,11 +87,12 @@ public struct ServerAccess: Sendable {
     package var edition: PolicyEdition?
 
     public init(
-        decision: RouteDecision, relay: RelayAccess?, blockedTLSVersions: Set<TLSVersion> = [],
-        tlsFloor: TLSVersion? = nil, revision: UInt64 = 0
+        decision: RouteDecision, relay: RelayAccess?, secondary: RelayAccess? = nil,
+        blockedTLSVersions: Set<TLSVersion> = [], tlsFloor: TLSVersion? = nil, revision: UInt64 = 0
     ) {
         self.decision = decision
         self.relay = relay
+        self.secondary = secondary
         self.blockedTLSVersions = blockedTLSVersions
         self.tlsFloor = tlsFloor
         self.revision = revision
@@ -98,6 +120,8 @@ public struct RelayAccess: Sendable, Hashable {
     /// The only authorities that may have issued the relay's certificate, DER.
     public var authorities: [[UInt8]] { parts.authorities }
     public var identity: ClientIdentity { parts.identity }
+    /// Until when another cluster is tried first, because no relay of this one could be reached.
+    package var avoidance: ClusterAvoidance { parts.avoidance }
 
     public init(cluster: String, relays: [Relay], authorities: [[UInt8]], identity: ClientIdentity) {
         parts = Parts(cluster: cluster, relays: relays, authorities: authorities, identity: identity)
@@ -109,6 +133,7 @@ public struct RelayAccess: Sendable, Hashable {
         let relays: [Relay]
         let authorities: [[UInt8]]
         let identity: ClientIdentity
+        let avoidance = ClusterAvoidance()
 
         init(cluster: String, relays: [Relay], authorities: [[UInt8]], identity: ClientIdentity) {
             (self.cluster, self.relays, self.authorities, self.identity) = (cluster, relays, authorities, identity)

@@ -32,7 +32,8 @@ extension AccessGate {
         } catch {
             return LoadError(error)
         }
-        guard access.relay?.cluster == open.cluster else {
+        let isOfSecondary = open.cluster != nil && open.cluster == access.secondary?.cluster
+        guard access.relay?.cluster == open.cluster || isOfSecondary else {
             return LoadError(.refusedByPolicy, at: .routing, "The policy now says: \(access.decision).")
         }
         guard access.relay != nil else { return judge(open, by: access.decision) }

@@ -9,10 +9,13 @@ public struct RoutingTable: Sendable, Hashable {
     public struct Server: Sendable, Hashable {
         public var endpoint: Endpoint
         public var route: Route
+        /// The cluster of relays that is used while no relay of the route's can be reached; nil for none.
+        public var secondary: String?
 
-        public init(_ endpoint: Endpoint, route: Route) {
+        public init(_ endpoint: Endpoint, route: Route, secondary: String? = nil) {
             self.endpoint = endpoint
             self.route = route
+            self.secondary = secondary
         }
     }
 
@@ -23,21 +26,27 @@ public struct RoutingTable: Sendable, Hashable {
         public var route: Route
         /// Ports that relays open for this rule.
         public var ports: Set<UInt16>
+        /// The cluster of relays that is used while no relay of the route's can be reached; nil for none.
+        public var secondary: String?
 
-        public init(_ name: String, route: Route, ports: Set<UInt16> = RoutingTable.defaultPorts) {
+        public init(
+            _ name: String, route: Route, ports: Set<UInt16> = RoutingTable.defaultPorts, secondary: String? = nil
+        ) {
             self.name = name
             self.route = route
             self.ports = ports
+            self.secondary = secondary
         }
     }
 
     /// The ports that a relay opens for a domain or the default unless a rule says otherwise.
     public static let defaultPorts: Set<UInt16> = [80, 443]
 
-    private let servers: [Endpoint: Route]
+    private let servers: [Endpoint: Server]
     private let domains: [String: Domain]
-    private let fallback: Route
-    private let fallbackPorts: Set<UInt16>
+    private let fallback: Domain
+    /// The domains to which short names may belong, in the order in which they are considered.
+    let defaultDomains: [String]
     /// The rules for the addresses to which names lead. Every decision carries them.
     package let addresses: AddressRules
 
@@ -47,20 +56,21 @@ public struct RoutingTable: Sendable, Hashable {
     ///   - networks: addresses that are denied, on all ports.
     ///   - fallback: the route of what no rule matches.
     ///   - defaultPorts: the ports that relays open for `fallback`.
+    ///   - secondary: the cluster that stands in for that of `fallback`; nil for none.
+    ///   - defaultDomains: the domains to which short names may belong, in A-labels and lower case.
     public init(
         servers: [Server] = [], domains: [Domain] = [], denying networks: [IPNetwork] = [],
-        default fallback: Route = .deny, defaultPorts: Set<UInt16> = RoutingTable.defaultPorts
+        default fallback: Route = .deny, defaultPorts: Set<UInt16> = RoutingTable.defaultPorts,
+        secondary: String? = nil, defaultDomains: [String] = []
     ) {
-        self.servers = Dictionary(servers.map { ($0.endpoint, $0.route) }) { first, second in
-            first == .deny ? first : second
-        }
+        self.servers = Dictionary(servers.map { ($0.endpoint, $0) }) { $0.route == .deny ? $0 : $1 }
         addresses = AddressRules(
             networks: networks, servers: servers.lazy.filter { $0.route == .deny }.map(\.endpoint))
         self.domains = Dictionary(domains.map { ($0.name, $0) }) { first, second in
             first.route == .deny ? first : second
         }
-        self.fallback = fallback
-        fallbackPorts = defaultPorts
+        self.fallback = Domain("", route: fallback, ports: defaultPorts, secondary: secondary)
+        self.defaultDomains = defaultDomains
     }
 
     /// The route to a server and the rule that decided.
@@ -72,33 +82,40 @@ public struct RoutingTable: Sendable, Hashable {
         if let denied = matching.first(where: { $0.route == .deny }) {
             return decision(endpoint, .deny, by: .domain(denied.name))
         }
-        if let route = servers[endpoint] { return decision(endpoint, route, by: .server(endpoint)) }
-        if let longest = matching.first {
-            return decide(endpoint, longest.route, ports: longest.ports, by: .domain(longest.name))
+        if let server = servers[endpoint] {
+            return decision(endpoint, server.route, by: .server(endpoint), secondary: server.secondary)
         }
-        return decide(endpoint, fallback, ports: fallbackPorts, by: .default)
+        if let longest = matching.first { return decide(endpoint, longest, by: .domain(longest.name)) }
+        return decide(endpoint, fallback, by: .default)
+    }
+
+    /// Whether a rule names the host itself, on any port, or a domain that contains it.
+    func names(_ host: Host) -> Bool {
+        servers.contains { $0.key.host == host } || !matchingDomains(of: host).isEmpty
     }
 
     /// Whether the host is relayed on any port: such names may be looked up.
     public func relays(_ host: Host) -> Bool {
         let matching = matchingDomains(of: host)
         if matching.contains(where: { $0.route == .deny }) { return false }
-        if servers.contains(where: { $0.key.host == host && $0.value.isRelay }) { return true }
+        if servers.contains(where: { $0.key.host == host && $0.value.route.isRelay }) { return true }
         if let longest = matching.first { return longest.route.isRelay }
-        return fallback.isRelay
+        return fallback.route.isRelay
     }
 
-    private func decide(
-        _ endpoint: Endpoint, _ route: Route, ports: Set<UInt16>, by rule: RouteDecision.Rule
-    ) -> RouteDecision {
-        guard case .relay = route, !ports.contains(endpoint.port) else {
-            return decision(endpoint, route, by: rule)
+    private func decide(_ endpoint: Endpoint, _ domain: Domain, by rule: RouteDecision.Rule) -> RouteDecision {
+        guard domain.route.isRelay, !domain.ports.contains(endpoint.port) else {
+            return decision(endpoint, domain.route, by: rule, secondary: domain.secondary)
         }
         return RouteDecision(endpoint: endpoint, route: .deny, rule: rule, isPortClosed: true, addresses: addresses)
     }
 
-    private func decision(_ endpoint: Endpoint, _ route: Route, by rule: RouteDecision.Rule) -> RouteDecision {
-        RouteDecision(endpoint: endpoint, route: route, rule: rule, addresses: addresses)
+    private func decision(
+        _ endpoint: Endpoint, _ route: Route, by rule: RouteDecision.Rule, secondary: String? = nil
+    ) -> RouteDecision {
+        RouteDecision(
+            endpoint: endpoint, route: route, secondary: route.isRelay ? secondary : nil, rule: rule,
+            addresses: addresses)
     }
 
     /// The rule that denies an address literal. A metadata service can be reached only if it is listed as a server.
@@ -146,6 +163,8 @@ public struct RouteDecision: Sendable, Hashable, CustomStringConvertible {
 
     public let endpoint: Endpoint
     public let route: Route
+    /// The cluster of relays that is used while no relay of the route's can be reached; nil for none.
+    public let secondary: String?
     public let rule: Rule
     /// The rule would relay, but does not open this port.
     public let isPortClosed: Bool
@@ -153,11 +172,12 @@ public struct RouteDecision: Sendable, Hashable, CustomStringConvertible {
     package let addresses: AddressRules
 
     package init(
-        endpoint: Endpoint, route: Route, rule: Rule, isPortClosed: Bool = false,
+        endpoint: Endpoint, route: Route, secondary: String? = nil, rule: Rule, isPortClosed: Bool = false,
         addresses: AddressRules = .standard
     ) {
         self.endpoint = endpoint
         self.route = route
+        self.secondary = secondary
         self.rule = rule
         self.isPortClosed = isPortClosed
         self.addresses = addresses
@@ -165,7 +185,15 @@ public struct RouteDecision: Sendable, Hashable, CustomStringConvertible {
 
     /// For people: the route and the reason.
     public var description: String {
-        isPortClosed
-            ? "\(endpoint): deny (\(rule) does not open port \(endpoint.port))" : "\(endpoint): \(route) (\(rule))"
+        if isPortClosed { return "\(endpoint): deny (\(rule) does not open port \(endpoint.port))" }
+        let second = secondary.map { ", else \(Route.relay(cluster: $0))" } ?? ""
+        return "\(endpoint): \(route)\(second) (\(rule))"
+    }
+
+    /// The same decision, where the secondary cluster takes the place of the first; nil if there is none.
+    package var bySecondary: RouteDecision? {
+        secondary.map {
+            RouteDecision(endpoint: endpoint, route: .relay(cluster: $0), rule: rule, addresses: addresses)
+        }
     }
 }

@@ -3,6 +3,8 @@ package struct ServerWay: Sendable {
     package let decision: RouteDecision
     /// The relays of a relay route; never empty, since that would be a direct connection.
     package let relay: RelayAccess?
+    /// The relays that stand in while none of ``relay`` can be reached; nil for none, never empty.
+    package let secondary: RelayAccess?
     /// The versions that remain after the settings, the blocked versions and the minimum.
     package let versions: TLSVersions
     /// What the administrator forbids of the versions; nil for nothing, and if the route is direct.
@@ -15,8 +17,16 @@ package struct ServerWay: Sendable {
     /// The same way through other relays of the cluster.
     package func through(_ relay: RelayAccess) -> ServerWay {
         ServerWay(
-            decision: decision, relay: relay, versions: versions, restriction: restriction, revision: revision,
-            edition: edition)
+            decision: decision, relay: relay, secondary: nil, versions: versions, restriction: restriction,
+            revision: revision, edition: edition)
+    }
+
+    /// The way through the secondary cluster, whose name the decision then has; nil if there is none.
+    package var bySecondary: ServerWay? {
+        guard let secondary, let decision = decision.bySecondary else { return nil }
+        return ServerWay(
+            decision: decision, relay: secondary, secondary: nil, versions: versions, restriction: restriction,
+            revision: revision, edition: edition)
     }
 }
 
@@ -32,7 +42,7 @@ extension AccessGate {
         let access = try admitted { () throws(AccessDenied) in try self.access(to: endpoint) }
         let relay = try access.reachableRelay()
         return ServerWay(
-            decision: access.decision, relay: relay,
+            decision: access.decision, relay: relay, secondary: access.secondary,
             versions: isSecure ? try access.versions(of: allowed()) : .standard, restriction: access.restriction,
             revision: access.revision, edition: access.edition)
     }

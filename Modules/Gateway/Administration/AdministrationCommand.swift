@@ -15,6 +15,14 @@ package enum AdministrationCommand: Sendable, Hashable, Codable {
     case removeApplication(entitlement: String, version: String, confirmed: Bool)
     /// Free text that the application gets as its configuration.
     case configureApplication(entitlement: String, text: String)
+    /// How much the application logs; what is nil stays as it is.
+    case setLogging(entitlement: String, isDetailed: Bool?, isKeptFromUsers: Bool?)
+    /// A JSON object; an empty text or object ends what was set.
+    case setExtraInfo(entitlement: String, json: String)
+    /// `user@realm`; nil if the user has none any more.
+    case setPrincipalName(user: String, String?)
+    /// How long apps may work without contact: a whole number with `m`, `h` or `d`.
+    case setLease(String)
     /// A JSON object.
     case setPolicy(entitlement: String, json: String)
     case entitle(user: String, entitlement: String, version: String)
@@ -28,7 +36,10 @@ package enum AdministrationCommand: Sendable, Hashable, Codable {
     case addServer(ServerEntry)
     case removeServer(endpoint: String)
     /// `domain` may be `default`, or a network whose addresses are denied; if `ports` is nil, the default ports apply.
-    case setRoute(domain: String, route: String, ports: [UInt16]?)
+    /// `secondary` is the name of a cluster.
+    case setRoute(domain: String, route: String, ports: [UInt16]?, secondary: String? = nil)
+    /// The domains to which names without a domain may belong, in order; none ends what was set.
+    case setDefaultDomains([String])
     case removeRoute(domain: String)
     case blockTLS(version: String)
     case unblockTLS(version: String)
@@ -70,17 +81,20 @@ package enum AdministrationCommand: Sendable, Hashable, Codable {
         /// Server 1 is tried first.
         package var priority: Int?
         package var route: String
+        /// The name of the cluster that stands in for the route's.
+        package var secondary: String?
         /// The address of the name inside the enterprise's network.
         package var address: String?
 
         package init(
             endpoint: String, entitlement: String? = nil, priority: Int? = nil, route: String = "relay",
-            address: String? = nil
+            secondary: String? = nil, address: String? = nil
         ) {
             self.endpoint = endpoint
             self.entitlement = entitlement
             self.priority = priority
             self.route = route
+            self.secondary = secondary
             self.address = address
         }
     }

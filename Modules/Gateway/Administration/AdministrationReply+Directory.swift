@@ -22,10 +22,13 @@ extension AdministrationReply {
         /// A domain, a network, or `default` for the names that no other rule matches.
         package var domain: String
         package var route: String
+        /// The name of the cluster that stands in for the route's.
+        package var secondary: String?
         /// The ports that a relay opens; nil for a network, which is denied on all ports.
         package var ports: [UInt16]?
 
-        package init(domain: String, route: String, ports: [UInt16]?) {
+        package init(domain: String, route: String, secondary: String? = nil, ports: [UInt16]?) {
+            self.secondary = secondary
             self.domain = domain
             self.route = route
             self.ports = ports

@@ -15,9 +15,6 @@ struct ConfigurationBuilder: Sendable {
     let relayAuthorities: [[UInt8]]
     let now: Date
 
-    /// 24 hours.
-    static let lease: Int64 = 24 * 3600
-
     /// The status of an instance: the administrator's decision first, then the user's entitlements.
     static func status(
         of record: InstanceRecord, entitled: [EntitlementVersion], version: EntitlementVersion? = nil
@@ -26,7 +23,7 @@ struct ConfigurationBuilder: Sendable {
         if entitled.isEmpty { return (.denied, .appDenied) }
         switch record.withdrawal {
         case .denied: return (.denied, .appDenied)
-        case .locked: return (.locked, .remoteLockout)
+        case .locked: return (.locked, record.lockReason?.code ?? .remoteLockout)
         case .blocked: return (.blocked, .blocked)
         case .wiped, nil: break
         }
@@ -47,11 +44,12 @@ struct ConfigurationBuilder: Sendable {
         let id = record.name.entitlement
         guard let version = version ?? EntitlementVersion("0") else { throw GatewayError(.internalFailure, "version") }
         var document = ConfigurationDocument(
-            aud: record.name.instance, epoch: record.epoch, iat: seconds, leaseEnd: seconds + Self.lease,
+            aud: record.name.instance, epoch: record.epoch, iat: seconds, leaseEnd: seconds + directory.lease,
             status: status, code: code, entitlement: .init(id: id, version: version), user: .init(id: record.user),
             trust: trust, defaultRoute: .init(route: .deny))
         guard Self.isWhole(document) else { return document }
         let user = directory.user(named: record.user, record.userID)
+        document.user.principalName = user?.principalName
         document.entitlements = (user?.entitlements ?? [:]).sorted { $0.key < $1.key }.compactMap { id, versions in
             EntitlementIdentifier(id).map {
                 .init(id: $0, versions: versions.compactMap(EntitlementVersion.init).sorted())
@@ -70,11 +68,14 @@ struct ConfigurationBuilder: Sendable {
         let application = directory.applications[id.description]
         document.servers = try servers(of: id.description)
         document.domains = directory.domains.sorted { $0.key < $1.key }.map {
-            .init($0.key, route: $0.value.route, ports: $0.value.ports.sorted())
+            .init(
+                $0.key, route: $0.value.route, ports: $0.value.ports.sorted(), secondary: $0.value.secondary)
         }
         document.deniedNetworks = directory.deniedNetworks.sorted()
         document.defaultRoute = .init(
-            route: directory.defaultRoute.route, ports: directory.defaultRoute.ports.sorted())
+            route: directory.defaultRoute.route, ports: directory.defaultRoute.ports.sorted(),
+            secondary: directory.defaultRoute.secondary)
+        document.defaultDomains = directory.defaultDomains
         document.clusters = try clusters()
         document.tls = .init(blocked: directory.blockedTLS.sorted(), floor: directory.tlsFloor)
         document.schemes = directory.schemes.sorted()
@@ -83,7 +84,7 @@ struct ConfigurationBuilder: Sendable {
         }
         document.policy = try WireJSON.decode(
             JSONValue.self, from: Array((application?.policy ?? "{}").utf8), limit: Directory.Limits.policy)
-        document.application.config = application?.configuration ?? ""
+        document.application = ConfigurationDocument.Application(application)
         return document
     }
 
@@ -93,7 +94,7 @@ struct ConfigurationBuilder: Sendable {
             .map { server in
                 .init(
                     try Endpoint(server.endpoint), priority: server.priority, route: server.route,
-                    isApplicationServer: server.application != nil)
+                    isApplicationServer: server.application != nil, secondary: server.secondary)
             }
     }
 

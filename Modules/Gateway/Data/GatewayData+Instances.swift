@@ -44,12 +44,24 @@ extension GatewayData {
             switch withdrawal {
             case .block: record.withdrawals.insert(.blocked)
             case .unblock: record.withdrawals.remove(.blocked)
-            case .lock: record.withdrawals.insert(.locked)
-            case .unlock: record.withdrawals.remove(.locked)
+            case .lock, .lockIdle, .lockForPasswordChange:
+                record.withdrawals.insert(.locked)
+                record.lockReason = Self.reason(of: withdrawal)
+            case .unlock:
+                record.withdrawals.remove(.locked)
+                record.lockReason = nil
             case .wipe: record.end(.wiped, at: now)
             }
         }
         return .done
+    }
+
+    private static func reason(of lock: AdministrationCommand.Withdrawal) -> InstanceRecord.LockReason? {
+        switch lock {
+        case .lockIdle: .idle
+        case .lockForPasswordChange: .passwordChange
+        default: nil
+        }
     }
 
     private static func check(

@@ -1,4 +1,5 @@
 internal import Foundation
+internal import SallyportCore
 internal import SallyportWire
 
 /// One activated installation, as it is stored.
@@ -6,6 +7,18 @@ struct InstanceRecord: Codable, Sendable, Hashable {
     /// The administrator's withdrawal; the most severe one counts. `denied`: the user lost the last version of the
     /// application.
     enum Withdrawal: String, Codable, Sendable { case blocked, locked, denied, wiped }
+
+    /// A lock's reason that has a result code of its own.
+    enum LockReason: String, Codable, Sendable {
+        case idle, passwordChange
+
+        var code: ResultCode {
+            switch self {
+            case .idle: .idleLockout
+            case .passwordChange: .passwordChangeRequired
+            }
+        }
+    }
 
     /// A certificate issued to the instance.
     struct Issued: Codable, Sendable, Hashable {
@@ -26,6 +39,8 @@ struct InstanceRecord: Codable, Sendable, Hashable {
     /// The version that it last requested.
     var version: String?
     var withdrawals: Set<Withdrawal> = []
+    /// Why it is locked, if for another reason than the administrator's own; nil in data of older versions.
+    var lockReason: LockReason?
     /// The newest epoch of a configuration that was signed for it; a store may keep a higher one, up to which epochs
     /// are reserved.
     var epoch: Int64 = 0

@@ -9,6 +9,11 @@ extension Directory {
         case .addApplication(let id, let version): try addApplication(id, version: version)
         case .configureApplication(let id, let text): try configure(id, text: text)
         case .setPolicy(let id, let json): try setPolicy(id, json: json)
+        case .setPrincipalName(let user, let name): try setPrincipalName(name, of: user)
+        case .setLogging(let id, let isDetailed, let isKeptFromUsers):
+            try setLogging(of: id, isDetailed: isDetailed, isKeptFromUsers: isKeptFromUsers)
+        case .setExtraInfo(let id, let json): try setExtraInfo(json, of: id)
+        case .setLease(let text): try setLease(text)
         case .entitle(let user, let id, let version): try entitle(user, to: id, version: version)
         case .removeUser(let name, let confirmed):
             try removeUser(name)
@@ -30,11 +35,12 @@ extension Directory {
             try addServer(
                 Server(
                     endpoint: entry.endpoint, application: entry.entitlement, priority: entry.priority ?? 1,
-                    route: Self.route(entry.route), address: entry.address))
+                    route: Self.route(entry.route), address: entry.address, secondary: entry.secondary))
         case .removeServer(let endpoint): try removeServer(endpoint)
-        case .setRoute(let name, let route, let ports):
+        case .setRoute(let name, let route, let ports, let secondary):
             let ports = ports.map(Set.init) ?? RoutingTable.defaultPorts
-            try setRoute(name, Domain(route: Self.route(route), ports: ports))
+            try setRoute(name, Domain(route: Self.route(route), ports: ports, secondary: secondary))
+        case .setDefaultDomains(let domains): try setDefaultDomains(domains)
         case .removeRoute(let name): try removeRoute(name)
         case .blockTLS(let version): blockedTLS.insert(try Self.tlsVersion(version))
         case .unblockTLS(let version): blockedTLS.remove(try Self.tlsVersion(version))

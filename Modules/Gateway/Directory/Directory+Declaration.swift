@@ -11,6 +11,10 @@ struct Declaration: Codable, Sendable, Hashable {
         var config: String?
         /// JSON as text.
         var policy: String?
+        var detailedLogsOn: Bool?
+        var preventUserDetailedLogs: Bool?
+        /// JSON as text.
+        var extraInfo: String?
     }
 
     struct Entitlement: Codable, Sendable, Hashable {
@@ -20,6 +24,7 @@ struct Declaration: Codable, Sendable, Hashable {
 
     struct User: Codable, Sendable, Hashable {
         var name: String
+        var userPrincipalName: String?
         var entitlements: [Entitlement]?
     }
 
@@ -28,6 +33,8 @@ struct Declaration: Codable, Sendable, Hashable {
         var app: String?
         var priority: Int?
         var route: String?
+        /// The name of a cluster.
+        var secondary: String?
         var address: String?
     }
 
@@ -35,6 +42,8 @@ struct Declaration: Codable, Sendable, Hashable {
         /// A domain, `default` for names that no other rule matches, or a network, which has no ports.
         var domain: String
         var route: String
+        /// The name of a cluster.
+        var secondary: String?
         var ports: [UInt16]?
     }
 
@@ -72,6 +81,10 @@ struct Declaration: Codable, Sendable, Hashable {
 
     var realms: [Realm]?
     var auth: Authentication?
+    /// As `12h`.
+    var lease: String?
+    /// In the order in which they are considered.
+    var defaultDomains: [String]?
 }
 
 extension Declaration {
@@ -123,14 +136,19 @@ extension Declaration {
 
     /// The permitted keys of each mapping, by the mapping's own key.
     private static let keys: [String: Set<String>] = [
-        "": ["apps", "users", "clusters", "servers", "routes", "tls", "realms", "auth"],
-        "apps": ["id", "versions", "config", "policy"],
-        "users": ["name", "entitlements"],
+        "": [
+            "apps", "users", "clusters", "servers", "routes", "tls", "realms", "auth", "lease",
+            "defaultDomains",
+        ],
+        "apps": [
+            "id", "versions", "config", "policy", "detailedLogsOn", "preventUserDetailedLogs", "extraInfo",
+        ],
+        "users": ["name", "userPrincipalName", "entitlements"],
         "entitlements": ["app", "versions"],
         "clusters": ["name", "relays"],
         "relays": ["server", "priority"],
-        "servers": ["server", "app", "priority", "route", "address"],
-        "routes": ["domain", "route", "ports"],
+        "servers": ["server", "app", "priority", "route", "secondary", "address"],
+        "routes": ["domain", "route", "secondary", "ports"],
         "tls": ["block", "floor"],
         "realms": ["name", "kdcs"],
         "auth": ["allow"],
@@ -173,13 +191,16 @@ extension Directory {
         declaration.apps = applications.sorted { $0.key < $1.key }.map { id, app in
             Declaration.Application(
                 id: id, versions: app.versions.sorted(), config: app.configuration.isEmpty ? nil : app.configuration,
-                policy: app.policy == "{}" ? nil : app.policy)
+                policy: app.policy == "{}" ? nil : app.policy, detailedLogsOn: app.logging?.isDetailed,
+                preventUserDetailedLogs: app.logging?.isKeptFromUsers, extraInfo: app.extraInfo)
         }
         declaration.users = users.sorted { $0.key < $1.key }.map { name, user in
             let entitlements = user.entitlements.sorted { $0.key < $1.key }.map {
                 Declaration.Entitlement(app: $0.key, versions: $0.value.sorted())
             }
-            return Declaration.User(name: name, entitlements: entitlements.isEmpty ? nil : entitlements)
+            return Declaration.User(
+                name: name, userPrincipalName: user.principalName,
+                entitlements: entitlements.isEmpty ? nil : entitlements)
         }
         declaration.clusters = clusters.sorted { $0.key < $1.key }.map { name, relays in
             let relays = relays.map { Declaration.Relay(server: $0.endpoint, priority: $0.priority) }
@@ -189,18 +210,21 @@ extension Directory {
             Declaration.Server(
                 server: server.endpoint, app: server.application,
                 priority: server.application == nil ? nil : server.priority, route: "\(server.route)",
-                address: server.address)
+                secondary: server.secondary, address: server.address)
         }
         let rules = domains.sorted { $0.key < $1.key } + [("default", defaultRoute)]
         declaration.routes = rules.map { name, rule in
-            Declaration.Rule(domain: name, route: "\(rule.route)", ports: rule.ports.sorted())
+            Declaration.Rule(
+                domain: name, route: "\(rule.route)", secondary: rule.secondary, ports: rule.ports.sorted())
         }
         declaration.routes? += deniedNetworks.sorted().map {
-            Declaration.Rule(domain: "\($0)", route: "\(Route.deny)", ports: nil)
+            Declaration.Rule(domain: "\($0)", route: "\(Route.deny)")
         }
         declaration.tls = Declaration.TLS(block: blockedTLS.sorted().map(\.rawValue), floor: tlsFloor?.rawValue)
         declaration.realms = declaredRealms
         declaration.auth = declaredSchemes
+        declaration.lease = declaredLease
+        declaration.defaultDomains = defaultDomains
         return declaration
     }
 
@@ -214,7 +238,8 @@ extension Directory {
         try result.apply(declaration.servers ?? [])
         for rule in declaration.routes ?? [] {
             let ports = rule.ports.map(Set.init) ?? RoutingTable.defaultPorts
-            try result.setRoute(rule.domain, Domain(route: Self.route(rule.route), ports: ports))
+            try result.setRoute(
+                rule.domain, Domain(route: Self.route(rule.route), ports: ports, secondary: rule.secondary))
         }
         if let block = declaration.tls?.block {
             var versions: Set<TLSVersion> = []
@@ -224,6 +249,8 @@ extension Directory {
         try result.apply(declaration.realms ?? [])
         try result.apply(declaration.auth)
         if let floor = declaration.tls?.floor { result.tlsFloor = try Self.tlsVersion(floor) }
+        if let lease = declaration.lease { try result.setLease(lease) }
+        if let domains = declaration.defaultDomains { try result.setDefaultDomains(domains) }
         return result
     }
 
@@ -241,6 +268,11 @@ extension Directory {
             }
             if let text = app.config { try configure(app.id, text: text) }
             if let policy = app.policy { try setPolicy(app.id, json: policy) }
+            if app.detailedLogsOn != nil || app.preventUserDetailedLogs != nil {
+                try setLogging(
+                    of: app.id, isDetailed: app.detailedLogsOn, isKeptFromUsers: app.preventUserDetailedLogs)
+            }
+            if let json = app.extraInfo { try setExtraInfo(json, of: app.id) }
         }
     }
 
@@ -249,6 +281,7 @@ extension Directory {
     ) throws(GatewayError) {
         for user in declared {
             if users[user.name] == nil { try addUser(user.name, id: known[user.name]?.id ?? UserIdentifier()) }
+            if let name = user.userPrincipalName { try setPrincipalName(name, of: user.name) }
             for entitlement in user.entitlements ?? [] {
                 for version in entitlement.versions {
                     try entitle(user.name, to: entitlement.app, version: version)
@@ -262,7 +295,8 @@ extension Directory {
             try addServer(
                 Server(
                     endpoint: server.server, application: server.app, priority: server.priority ?? 1,
-                    route: Self.route(server.route ?? "relay"), address: server.address))
+                    route: Self.route(server.route ?? "relay"), address: server.address,
+                    secondary: server.secondary))
         }
     }
 
@@ -293,9 +327,12 @@ extension Directory {
             for version in app.versions { lines.insert("app \(id) \(version)") }
             if !app.configuration.isEmpty { lines.insert("app \(id) config of \(app.configuration.utf8.count) bytes") }
             if app.policy != "{}" { lines.insert("app \(id) policy of \(app.policy.utf8.count) bytes") }
+            if let logging = app.logging { lines.insert("app \(id) \(logging.line)") }
+            if let json = app.extraInfo { lines.insert("app \(id) extra information of \(json.utf8.count) bytes") }
         }
         for (name, user) in users {
             lines.insert("user \(name)")
+            if let principalName = user.principalName { lines.insert("user \(name) principal \(principalName)") }
             for (app, versions) in user.entitlements {
                 for version in versions { lines.insert("user \(name) entitled to \(app) \(version)") }
             }
@@ -303,11 +340,12 @@ extension Directory {
         for server in servers {
             let app = server.application.map { " app \($0) priority \(server.priority)" } ?? ""
             let address = server.address.map { " at \($0)" } ?? ""
-            lines.insert("server \(server.endpoint) \(server.route)\(app)\(address)")
+            let second = Self.second(server.secondary)
+            lines.insert("server \(server.endpoint) \(server.route)\(second)\(app)\(address)")
         }
         for (name, rule) in domains.merging(["default": defaultRoute], uniquingKeysWith: { $1 }) {
-            lines.insert(
-                "route \(name) \(rule.route) ports \(rule.ports.sorted().map(String.init).joined(separator: ","))")
+            let ports = rule.ports.sorted().map(String.init).joined(separator: ",")
+            lines.insert("route \(name) \(rule.route)\(Self.second(rule.secondary)) ports \(ports)")
         }
         for network in deniedNetworks { lines.insert("route \(network) \(Route.deny)") }
         for (name, relays) in clusters {
@@ -317,7 +355,13 @@ extension Directory {
         for version in blockedTLS { lines.insert("tls block \(version)") }
         if let tlsFloor { lines.insert("tls floor \(tlsFloor)") }
         for scheme in schemes { lines.insert("auth \(scheme)") }
+        if let declaredLease { lines.insert("lease \(declaredLease)") }
+        if let defaultDomains { lines.insert("default domains \(defaultDomains.joined(separator: " "))") }
         for (name, kdcs) in realms { lines.insert("realm \(name) \(kdcs.joined(separator: " "))") }
         return lines
+    }
+
+    private static func second(_ cluster: String?) -> String {
+        cluster.map { ", else \(Route.relay(cluster: $0))" } ?? ""
     }
 }

@@ -26,7 +26,7 @@ extension Directory {
             .init(
                 endpoint: server.endpoint, entitlement: server.application,
                 priority: server.application == nil ? nil : server.priority, route: "\(server.route)",
-                address: server.address)
+                secondary: server.secondary, address: server.address)
         }
     }
 
@@ -40,7 +40,7 @@ extension Directory {
     }
 
     private static func entry(_ name: String, _ rule: Domain) -> AdministrationReply.RouteEntry {
-        .init(domain: name, route: "\(rule.route)", ports: rule.ports.sorted())
+        .init(domain: name, route: "\(rule.route)", secondary: rule.secondary, ports: rule.ports.sorted())
     }
 
     /// Without the gateway's own cluster.

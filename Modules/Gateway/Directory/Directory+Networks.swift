@@ -49,9 +49,14 @@ extension Directory {
     func routingTable(where isListed: (Server) -> Bool) -> RoutingTable {
         RoutingTable(
             servers: servers.filter(isListed).compactMap { server in
-                (try? Endpoint(server.endpoint)).map { RoutingTable.Server($0, route: server.route) }
+                (try? Endpoint(server.endpoint)).map {
+                    RoutingTable.Server($0, route: server.route, secondary: server.secondary)
+                }
             },
-            domains: domains.map { RoutingTable.Domain($0.key, route: $0.value.route, ports: $0.value.ports) },
-            denying: Array(deniedNetworks), default: defaultRoute.route, defaultPorts: defaultRoute.ports)
+            domains: domains.map { name, rule in
+                RoutingTable.Domain(name, route: rule.route, ports: rule.ports, secondary: rule.secondary)
+            },
+            denying: Array(deniedNetworks), default: defaultRoute.route, defaultPorts: defaultRoute.ports,
+            secondary: defaultRoute.secondary, defaultDomains: defaultDomains ?? [])
     }
 }

@@ -27,6 +27,8 @@ struct Directory: Sendable, Hashable, Codable {
         let id: UserIdentifier
         /// By entitlement.
         var entitlements: [String: Set<String>] = [:]
+        /// `user@realm`, if the user has one.
+        var principalName: String?
     }
 
     struct Application: Sendable, Hashable, Codable {
@@ -34,6 +36,10 @@ struct Directory: Sendable, Hashable, Codable {
         var configuration = ""
         /// A JSON object.
         var policy = "{}"
+        /// Nil if the administrator has not decided, as in data of older versions.
+        var logging: Logging?
+        /// A JSON object; nil if there is none, as in data of older versions.
+        var extraInfo: String?
     }
 
     struct Server: Sendable, Hashable, Codable {
@@ -44,11 +50,15 @@ struct Directory: Sendable, Hashable, Codable {
         var route: Route = .relay
         /// The address of the name inside the enterprise's network.
         var address: String?
+        /// The cluster that stands in for the route's; nil for none, as in data of older versions.
+        var secondary: String?
     }
 
     struct Domain: Sendable, Hashable, Codable {
         var route: Route
         var ports: Set<UInt16> = RoutingTable.defaultPorts
+        /// The cluster that stands in for the route's; nil for none, as in data of older versions.
+        var secondary: String?
     }
 
     struct Relay: Sendable, Hashable, Codable {
@@ -73,6 +83,10 @@ struct Directory: Sendable, Hashable, Codable {
     var clusters: [String: [Relay]] = [:]
     /// KDCs of realms, by name; nil if there are none, as in data of older versions.
     var kdcs: [String: [String]]?
+    /// In seconds; nil for the default, as in data of older versions.
+    var leaseLength: Int64?
+    /// In the order in which they are considered; nil for none, as in data of older versions.
+    var defaultDomains: [String]?
 }
 
 // MARK: Users, applications, entitlements
@@ -180,7 +194,11 @@ extension Directory {
     }
 
     private mutating func dropEmptyEntitlements() {
-        users = users.mapValues { User(id: $0.id, entitlements: $0.entitlements.filter { !$0.value.isEmpty }) }
+        users = users.mapValues { user in
+            var user = user
+            user.entitlements = user.entitlements.filter { !$0.value.isEmpty }
+            return user
+        }
     }
 }
 
@@ -200,7 +218,7 @@ extension Directory {
             guard let address = IPAddress(text) else { throw GatewayError(.invalid, "An address is IPv4 or IPv6.") }
             server.address = "\(address)"
         }
-        try checkCluster(of: server.route)
+        try checkClusters(server.route, server.secondary)
         servers.removeAll { $0.endpoint == server.endpoint && $0.application == server.application }
         try check(servers.count, Limits.servers, "servers")
         servers.append(server)
@@ -217,7 +235,7 @@ extension Directory {
     }
 
     mutating func setRoute(_ name: String, _ domain: Domain) throws(GatewayError) {
-        try checkCluster(of: domain.route)
+        try checkClusters(domain.route, domain.secondary)
         guard !domain.ports.isEmpty, !domain.ports.contains(0), domain.ports.count <= 64 else {
             throw GatewayError(.invalid, "A rule opens 1 to 64 ports from 1 to 65535.")
         }
@@ -267,18 +285,12 @@ extension Directory {
         guard clusters[name] != nil else {
             throw GatewayError(.notFound, "No cluster \(name) is set: `admin cluster list` shows them.")
         }
-        let route = Route.relay(cluster: name)
-        let isUsed =
-            servers.contains { $0.route == route } || domains.values.contains { $0.route == route }
-            || defaultRoute.route == route
-        guard !isUsed else { throw GatewayError(.invalid, "Cluster \(name) is in use: change its routes first.") }
+        guard !isUsed(cluster: name) else {
+            throw GatewayError(.invalid, "Cluster \(name) is in use: change its routes first.")
+        }
         clusters[name] = nil
     }
 
-    private func checkCluster(of route: Route) throws(GatewayError) {
-        guard case .relay(let name) = route, name != Route.mainCluster, clusters[name] == nil else { return }
-        throw GatewayError(.notFound, "No cluster \(name) is set: `admin cluster set \(name) HOST:PORT` sets one.")
-    }
 }
 
 // MARK: Parsing text
@@ -290,7 +302,7 @@ extension Directory {
         }
     }
 
-    private static func domain(_ text: String) throws(GatewayError) -> String {
+    static func domain(_ text: String) throws(GatewayError) -> String {
         guard case .name(let name)? = try? Host(text.hasPrefix(".") ? String(text.dropFirst()) : text) else {
             throw GatewayError(.invalid, "A rule is for a domain, a network such as 10.0.0.0/8, or `default`.")
         }
@@ -316,11 +328,11 @@ extension Directory {
         guard count < limit else { throw GatewayError(.invalid, "There are \(limit) \(what) already, the most.") }
     }
 
-    private func unknown(user: String) -> GatewayError {
+    func unknown(user: String) -> GatewayError {
         GatewayError(.notFound, "No user \(user): `admin user list` shows them.")
     }
 
-    private func unknown(application: String, _ version: String? = nil) -> GatewayError {
+    func unknown(application: String, _ version: String? = nil) -> GatewayError {
         let name = version.map { "\(application) \($0)" } ?? application
         return GatewayError(.notFound, "No app \(name): `admin app add` adds one, `admin app list` shows them.")
     }

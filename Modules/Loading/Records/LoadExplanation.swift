@@ -22,6 +22,8 @@ public struct LoadExplanation: Sendable, Hashable, Codable, CustomStringConverti
     public var decisions: [Decision] = []
     /// The cluster of relays; nil for a direct connection.
     public var cluster: String?
+    /// The cluster that is used while no relay of ``cluster`` can be reached; nil for none.
+    public var secondary: String?
     /// The TLS versions that the server is offered, such as `TLS1.2`; empty for plain http. Lower versions are offered
     /// only after a failed handshake.
     public var tlsVersions: [String] = []
@@ -43,6 +45,12 @@ public struct LoadExplanation: Sendable, Hashable, Codable, CustomStringConverti
         decisions.append(Decision(kind: kind, value: value, reason: reason))
     }
 
+    /// A name without a domain was completed.
+    package mutating func completed(_ url: RequestURL) {
+        self.url = url.redacted
+        decided(.name, url.endpoint?.host.description ?? "", because: "default domain")
+    }
+
     package mutating func refused(_ error: LoadError) {
         refusal = LoadRecord.Failure(error)
         refusalText = error.message
@@ -53,6 +61,7 @@ public struct LoadExplanation: Sendable, Hashable, Codable, CustomStringConverti
         var lines = ["\(method) \(url)"]
         lines.append("handler: \(handler ?? "none")")
         lines += decisions.map { one in "\(one.kind.rawValue): \(one.value)" + (one.reason.map { " (\($0))" } ?? "") }
+        if let secondary { lines.append("secondary: \(secondary)") }
         if !tlsVersions.isEmpty { lines.append("tls: \(tlsVersions.joined(separator: ", "))") }
         if !schemes.isEmpty { lines.append("schemes: \(schemes.joined(separator: ", "))") }
         if let refusal { lines.append("refused: \(refusal.code): \(refusalText ?? "")") }

@@ -123,6 +123,8 @@ public struct LoadRecord: Sendable, Hashable, Codable {
         public enum Kind: String, Sendable, Hashable, Codable, CaseIterable {
             /// Relay, direct, or a proxy; `value` is the route, `reason` the rule.
             case route
+            /// A name without a domain was completed; `value` is the whole name, `reason` says by what.
+            case name
             /// A challenge was answered; `value` is the scheme, `reason` the sender of the challenge.
             case authentication
             /// A redirect was followed; `value` is the target, `reason` the status.

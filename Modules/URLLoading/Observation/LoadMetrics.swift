@@ -57,7 +57,7 @@ struct LoadMetrics: Sendable {
         case .retry: count("sallyport_retries_total", ("code", decision.value))
         case .authentication: count("sallyport_challenges_total", ("scheme", decision.value))
         case .cache: count("sallyport_cache_total", ("result", decision.value))
-        case .cookies, .route, .withheld: break
+        case .cookies, .name, .route, .withheld: break
         }
     }
 

@@ -50,6 +50,13 @@ extension SecureSession {
     ) async throws(LoadError) -> LoadResponse {
         let request = prepared(request)
         let context = context(for: request, collectsUpTo: limit, delegate: delegate, control: control)
+        return try await load(request, admittedIn: context)
+    }
+
+    /// - Parameter request: with the session's fields, and admitted.
+    func load(
+        _ request: LoadRequest, admittedIn context: LoadContext
+    ) async throws(LoadError) -> LoadResponse {
         guard let recorder = context.recorder else {
             guard goesToChain(request) else { return try await load(request, in: context) }
             logBegin(of: request, in: context)

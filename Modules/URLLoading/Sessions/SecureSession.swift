@@ -60,7 +60,8 @@ public final class SecureSession: Sendable {
         let waiter = ConnectivityWaiter(configuration, tag: tag, engine)
         // The whole list of stages, from the top down.
         chain = LoadChain(
-            [RedirectStage(configuration, sites: engine.sites), DecodingStage()] + engine.stages(configuration)
+            [RedirectStage(configuration, sites: engine.sites, names: engine.gate), DecodingStage()]
+                + engine.stages(configuration)
                 + [ConnectorStage(connector: engine.connector, settings: settings, waiter: waiter)])
         tunnels = ConnectorTunnels(
             connector: engine.connector, settings: settings, answerTimeout: configuration.resourceTimeout,

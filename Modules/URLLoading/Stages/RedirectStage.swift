@@ -15,6 +15,8 @@ public struct RedirectStage: LoadStage {
     private let limit: Int
     private let isOn: Bool
     private let rules: RedirectRules
+    /// Completes names that have no domain; nil without a policy.
+    private let names: (any AccessGate)?
 
     /// - Parameters:
     ///   - limit: the greatest number of redirects that one load follows.
@@ -22,10 +24,12 @@ public struct RedirectStage: LoadStage {
     ///   - scopes: to which servers fields are carried if the request does not say.
     ///   - allowsInsecure: whether redirects from `https` to `http` are followed if the request does not say.
     ///   - sites: says which hosts belong to one `FieldScope.site`; if nil, each host is a site of its own.
+    ///   - names: completes names that have no domain, of each hop; if nil, they stay as they are.
     public init(
         limit: Int = 20, isOn: Bool = true, scopes: FieldScopes = FieldScopes(), allowsInsecure: Bool = false,
-        sites: (any SiteRules)? = nil
+        sites: (any SiteRules)? = nil, names: (any AccessGate)? = nil
     ) {
+        self.names = names
         self.limit = limit
         self.isOn = isOn
         rules = RedirectRules(scopes: scopes, allowsInsecure: allowsInsecure, sites: sites)
@@ -38,7 +42,28 @@ public struct RedirectStage: LoadStage {
     }
 
     public func passage(of request: LoadRequest, in context: LoadContext) -> LoadPassage {
-        .passes(watching: request.differing?.options.followsRedirects ?? isOn ? .redirects : [])
+        let interests: AnswerInterests = request.differing?.options.followsRedirects ?? isOn ? .redirects : []
+        guard let whole = whole(request) else { return .passes(watching: interests) }
+        context.recorder?.decided(.name, whole.url.endpoint?.host.description ?? "", because: "default domain")
+        return .passes(watching: interests, as: whole)
+    }
+
+    public func explain(
+        _ request: inout LoadRequest, in context: LoadContext, into explanation: inout LoadExplanation
+    ) async {
+        guard let whole = whole(request) else { return }
+        request = whole
+        explanation.completed(request.url)
+    }
+
+    /// The request with its server's whole name; nil if it has that already.
+    private func whole(_ request: LoadRequest) -> LoadRequest? {
+        guard let names, let endpoint = request.url.endpoint, endpoint.host.isShort else { return nil }
+        let completed = names.completed(endpoint)
+        guard completed != endpoint else { return nil }
+        var request = request
+        request.url = request.url.leading(to: completed)
+        return request
     }
 
     /// Follows the redirect, and those behind it.
@@ -46,7 +71,7 @@ public struct RedirectStage: LoadStage {
         _ first: LoadResponse, to original: LoadRequest, after passage: LoadPassage, in context: LoadContext,
         next: LoadChain
     ) async throws(LoadError) -> LoadResponse {
-        var (request, response) = (original, first)
+        var (request, response) = (whole(original) ?? original, first)
         var hops: [HopFacts] = []
         var (redirects, trail) = (0, RedirectTrail())
         while let hop = try await hop(after: response, to: request, number: redirects, &trail, in: context) {
@@ -68,12 +93,14 @@ public struct RedirectStage: LoadStage {
         in context: LoadContext
     ) async throws(LoadError) -> RedirectRules.Hop? {
         do throws(LoadError) {
-            guard let target = try RedirectRules.target(of: response.head, from: request.url) else { return nil }
+            guard var target = try RedirectRules.target(of: response.head, from: request.url) else { return nil }
+            target = whole(LoadRequest(.get, target))?.url ?? target
             guard number < limit else {
                 throw LoadError(.tooManyRedirects, at: .response, "More than \(limit) redirects.")
             }
             let proposed = try rules.hop(from: request, to: target, status: response.head.status)
-            guard let hop = try await choice(proposed, for: request, response, in: context) else { return nil }
+            guard var hop = try await choice(proposed, for: request, response, in: context) else { return nil }
+            hop.request = whole(hop.request) ?? hop.request
             try rules.check(hop.request, after: request)
             trail.add(request, response)
             guard !trail.has(hop.request) else {
@@ -124,9 +151,10 @@ public struct RedirectStage: LoadStage {
 
 extension RedirectStage {
     /// The stage with the settings of a session's configuration.
-    init(_ configuration: SessionConfiguration, sites: (any SiteRules)?) {
+    init(_ configuration: SessionConfiguration, sites: (any SiteRules)?, names: (any AccessGate)?) {
         self.init(
             limit: configuration.redirectLimit, isOn: configuration.followsRedirects,
-            scopes: configuration.fieldScopes, allowsInsecure: configuration.allowsInsecureRedirects, sites: sites)
+            scopes: configuration.fieldScopes, allowsInsecure: configuration.allowsInsecureRedirects, sites: sites,
+            names: names)
     }
 }

@@ -5,7 +5,7 @@ internal import SallyportLoading
 // Parts whose members must be validated when they are read: endpoints, names, certificates.
 
 extension ConfigurationDocument.Server: Codable {
-    private enum CodingKeys: String, CodingKey { case host, port, priority, route, app }
+    private enum CodingKeys: String, CodingKey { case host, port, priority, route, app, secondary }
 
     package init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
@@ -13,6 +13,7 @@ extension ConfigurationDocument.Server: Codable {
         priority = try container.decode(Int.self, forKey: .priority)
         route = try container.decode(Route.self, forKey: .route)
         isApplicationServer = try container.decode(Bool.self, forKey: .app)
+        secondary = try container.decodeIfPresent(String.self, forKey: .secondary)
     }
 
     package func encode(to encoder: any Encoder) throws {
@@ -21,11 +22,12 @@ extension ConfigurationDocument.Server: Codable {
         try container.encode(priority, forKey: .priority)
         try container.encode(route, forKey: .route)
         try container.encode(isApplicationServer, forKey: .app)
+        try container.encodeIfPresent(secondary, forKey: .secondary)
     }
 }
 
 extension ConfigurationDocument.Domain: Codable {
-    private enum CodingKeys: String, CodingKey { case name, route, ports }
+    private enum CodingKeys: String, CodingKey { case name, route, ports, secondary }
 
     package init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
@@ -38,6 +40,7 @@ extension ConfigurationDocument.Domain: Codable {
         name = text
         route = try container.decode(Route.self, forKey: .route)
         ports = try container.decode([UInt16].self, forKey: .ports)
+        secondary = try container.decodeIfPresent(String.self, forKey: .secondary)
     }
 
     package func encode(to encoder: any Encoder) throws {
@@ -45,6 +48,7 @@ extension ConfigurationDocument.Domain: Codable {
         try container.encode(name, forKey: .name)
         try container.encode(route, forKey: .route)
         try container.encode(ports, forKey: .ports)
+        try container.encodeIfPresent(secondary, forKey: .secondary)
     }
 }
 

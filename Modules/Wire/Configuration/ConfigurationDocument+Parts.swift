@@ -66,12 +66,17 @@ extension ConfigurationDocument {
         /// Whether it is one of the app's own servers, which the app can look up; otherwise it is listed for routing
         /// only.
         package var isApplicationServer: Bool
+        /// The cluster that stands in while no relay of the route's can be reached.
+        package var secondary: String?
 
-        package init(_ endpoint: Endpoint, priority: Int = 1, route: Route, isApplicationServer: Bool) {
+        package init(
+            _ endpoint: Endpoint, priority: Int = 1, route: Route, isApplicationServer: Bool, secondary: String? = nil
+        ) {
             self.endpoint = endpoint
             self.priority = priority
             self.route = route
             self.isApplicationServer = isApplicationServer
+            self.secondary = secondary
         }
     }
 
@@ -82,11 +87,17 @@ extension ConfigurationDocument {
         package var route: Route
         /// Ports that relays open for it.
         package var ports: [UInt16]
+        /// The cluster that stands in while no relay of the route's can be reached.
+        package var secondary: String?
 
-        package init(_ name: String, route: Route, ports: [UInt16] = RoutingTable.defaultPorts.sorted()) {
+        package init(
+            _ name: String, route: Route, ports: [UInt16] = RoutingTable.defaultPorts.sorted(),
+            secondary: String? = nil
+        ) {
             self.name = name
             self.route = route
             self.ports = ports
+            self.secondary = secondary
         }
     }
 
@@ -94,10 +105,15 @@ extension ConfigurationDocument {
     package struct DefaultRoute: Sendable, Hashable, Codable {
         package var route: Route
         package var ports: [UInt16]
+        /// The cluster that stands in while no relay of the route's can be reached.
+        package var secondary: String?
 
-        package init(route: Route, ports: [UInt16] = RoutingTable.defaultPorts.sorted()) {
+        package init(
+            route: Route, ports: [UInt16] = RoutingTable.defaultPorts.sorted(), secondary: String? = nil
+        ) {
             self.route = route
             self.ports = ports
+            self.secondary = secondary
         }
     }
 

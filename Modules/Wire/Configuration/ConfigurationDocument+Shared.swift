@@ -21,13 +21,15 @@ extension ConfigurationDocument {
     package func sharedMembers() throws(WireError) -> SharedMembers {
         try checkRanges()
         try checkCounts()
-        return SharedMembers(members: [
+        var members = [
             try Member("application", application), try Member("clusters", clusters),
             try Member("defaultRoute", defaultRoute),
             try Member("deniedNetworks", deniedNetworks), try Member("domains", domains), try Member("policy", policy),
             try Member("realms", realms), try Member("schemes", schemes), try Member("servers", servers),
             try Member("tls", tls),
-        ])
+        ]
+        if let defaultDomains { members.append(try Member("defaultDomains", defaultDomains)) }
+        return SharedMembers(members: members)
     }
 
     /// The payload of a JWS: this configuration's own members, and the others from `shared`. The same bytes as

@@ -16,6 +16,7 @@ package struct ConfigurationDocument: Sendable, Hashable, Codable {
         package static let servers = 4096
         package static let domains = 4096
         package static let networks = 4096
+        package static let defaultDomains = 16
         package static let clusters = 64
         package static let relays = 64
         /// The greatest number of the gateway's authorities, of each cluster's, and of endorsements.
@@ -27,6 +28,9 @@ package struct ConfigurationDocument: Sendable, Hashable, Codable {
         package static let kdcs = 8
         /// The application's configuration text, in bytes.
         package static let text = 64 << 10
+        /// The time from signing to the end of the lease, in seconds: 5 minutes to 7 days. A signer's certificate lasts
+        /// at least 30 days from the day on which it signs last, and no lease may outlast it.
+        package static let lease: ClosedRange<Int64> = 300...604_800
     }
 
     /// The instance for which it was made.
@@ -49,6 +53,8 @@ package struct ConfigurationDocument: Sendable, Hashable, Codable {
     /// Networks to whose addresses no connection may be made, under any name.
     package var deniedNetworks: [IPNetwork]
     package var defaultRoute: DefaultRoute
+    /// The domains to which short names may belong, in order; nil in documents of older gateways, and for none.
+    package var defaultDomains: [String]?
     package var clusters: [Cluster]
     package var tls: TLSRestrictions
     /// The allowed authentication schemes, in lower case: `basic`, `digest`, `negotiate`, `ntlm`, `ntlmv1`.
@@ -65,7 +71,8 @@ package struct ConfigurationDocument: Sendable, Hashable, Codable {
         aud: InstanceIdentifier, epoch: Int64, iat: Int64, leaseEnd: Int64, status: Status = .active,
         code: ResultCode = .none, entitlement: Entitlement, user: User, trust: Trust, servers: [Server] = [],
         domains: [Domain] = [], deniedNetworks: [IPNetwork] = [],
-        defaultRoute: DefaultRoute = DefaultRoute(route: .deny), clusters: [Cluster] = [],
+        defaultRoute: DefaultRoute = DefaultRoute(route: .deny), defaultDomains: [String]? = nil,
+        clusters: [Cluster] = [],
         tls: TLSRestrictions = TLSRestrictions(), schemes: [String] = [], realms: [Realm] = [],
         policy: JSONValue = .object([:]), entitlements: [Entitlements] = [], application: Application = Application()
     ) {
@@ -82,6 +89,7 @@ package struct ConfigurationDocument: Sendable, Hashable, Codable {
         self.domains = domains
         self.deniedNetworks = deniedNetworks
         self.defaultRoute = defaultRoute
+        self.defaultDomains = defaultDomains
         self.clusters = clusters
         self.tls = tls
         self.schemes = schemes
@@ -124,8 +132,18 @@ extension ConfigurationDocument {
         guard clusters.allSatisfy({ Route.isClusterName($0.name) }) else {
             throw WireError(.malformed, "A cluster's name has 1 to 64 letters, digits, hyphens and dots.")
         }
-        guard user.id.utf8.count <= 254, user.principalName?.utf8.count ?? 0 <= 1024 else {
-            throw WireError(.tooLarge, "A user id has at most 254 bytes.")
+        guard defaultDomains?.allSatisfy(Self.isDomain) ?? true else {
+            throw WireError(.malformed, "A default domain is a name in A-labels and lower case.")
+        }
+        guard secondaries.allSatisfy({ $0.route.isRelay && Route.isClusterName($0.cluster) }) else {
+            throw WireError(.malformed, "A secondary cluster is one's name, of a route through relays.")
+        }
+        guard user.id.utf8.count <= 254 else { throw WireError(.tooLarge, "A user id has at most 254 bytes.") }
+        guard user.principalName.map(User.isPrincipalName) ?? true else {
+            throw WireError(.malformed, "A user principal name is USER@REALM, of at most 1024 bytes.")
+        }
+        guard application.extraInfo.map({ Application.extraInfo($0) != nil }) ?? true else {
+            throw WireError(.malformed, "Extra information is a JSON object within its limit.")
         }
     }
 
@@ -133,19 +151,36 @@ extension ConfigurationDocument {
         let isWithin =
             servers.count <= Limits.servers && domains.count <= Limits.domains && clusters.count <= Limits.clusters
             && deniedNetworks.count <= Limits.networks
+            && defaultDomains?.count ?? 0 <= Limits.defaultDomains
             && clusters.allSatisfy { $0.relays.count <= Limits.relays && $0.authorities.count <= Limits.authorities }
             && trust.authorities.count <= Limits.authorities && trust.endorsements.count <= Limits.authorities
             && entitlements.count <= Limits.entitlements && schemes.count <= Limits.names
             && realms.count <= Limits.names && realms.allSatisfy { $0.kdcs.count <= Limits.kdcs }
-            && application.config.utf8.count <= Limits.text && application.extraInfo?.utf8.count ?? 0 <= Limits.text
+            && application.config.utf8.count <= Limits.text
         guard isWithin else { throw WireError(.tooLarge, "The configuration holds more than its limits allow.") }
     }
 
     /// The rules for routes, for both sides.
     package var routingTable: RoutingTable {
         RoutingTable(
-            servers: servers.map { RoutingTable.Server($0.endpoint, route: $0.route) },
-            domains: domains.map { RoutingTable.Domain($0.name, route: $0.route, ports: Set($0.ports)) },
-            denying: deniedNetworks, default: defaultRoute.route, defaultPorts: Set(defaultRoute.ports))
+            servers: servers.map { RoutingTable.Server($0.endpoint, route: $0.route, secondary: $0.secondary) },
+            domains: domains.map {
+                RoutingTable.Domain($0.name, route: $0.route, ports: Set($0.ports), secondary: $0.secondary)
+            },
+            denying: deniedNetworks, default: defaultRoute.route, defaultPorts: Set(defaultRoute.ports),
+            secondary: defaultRoute.secondary, defaultDomains: defaultDomains ?? [])
+    }
+
+    /// Every rule's secondary cluster, with the rule's route.
+    private var secondaries: [(route: Route, cluster: String)] {
+        let rules = servers.map { ($0.route, $0.secondary) } + domains.map { ($0.route, $0.secondary) }
+        return (rules + [(defaultRoute.route, defaultRoute.secondary)]).compactMap { route, cluster in
+            cluster.map { (route, $0) }
+        }
+    }
+
+    private static func isDomain(_ text: String) -> Bool {
+        guard case .name(text)? = try? Host(text) else { return false }
+        return true
     }
 }

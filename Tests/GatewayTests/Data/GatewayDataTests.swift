@@ -321,7 +321,10 @@ extension GatewayData {
         #expect(try await fixture.document(presented, version: "1.0.0.0").status == .active)
         for (withdrawal, status, code) in [
             (AdministrationCommand.Withdrawal.block, ConfigurationDocument.Status.blocked, ResultCode.blocked),
-            (.lock, .locked, .remoteLockout), (.unlock, .blocked, .blocked), (.unblock, .active, .none),
+            (.lock, .locked, .remoteLockout), (.lockIdle, .locked, .idleLockout),
+            (.lockForPasswordChange, .locked, .passwordChangeRequired), (.lock, .locked, .remoteLockout),
+            (.lockIdle, .locked, .idleLockout), (.unlock, .blocked, .blocked), (.lock, .locked, .remoteLockout),
+            (.unlock, .blocked, .blocked), (.unblock, .active, .none),
         ] {
             try await fixture.perform(.withdraw(instance: id, withdrawal))
             let document = try await fixture.document(presented)

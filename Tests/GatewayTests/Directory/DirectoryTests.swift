@@ -25,6 +25,14 @@ import Testing
         try directory.addRealm("CORP.EXAMPLE", kdc: "KDC2.corp.example:750")
         try directory.forbidScheme("basic")
         try directory.allowScheme("NTLMv1")
+        try directory.setPrincipalName("ann@CORP.EXAMPLE", of: "ann@example.com")
+        try directory.setLogging(of: "com.example.report", isDetailed: true, isKeptFromUsers: nil)
+        try directory.setExtraInfo("{\"a\":[1]}", of: "com.example.report")
+        try directory.setLease("90m")
+        try directory.setDefaultDomains(["lab.example", ".Corp.Example"])
+        try directory.addServer(.init(endpoint: "b.corp.example:443", secondary: "west"))
+        try directory.setRoute("lab.example", .init(route: .relay(cluster: "west"), secondary: "main"))
+        try directory.setRoute("default", .init(route: .relay, ports: [443], secondary: "west"))
         return directory
     }
 
@@ -58,7 +66,16 @@ import Testing
         "routes: [{domain: corp.example, route: 'relay:nocluster'}]", "tls: {block: [SSL3]}",
         "realms: [{name: 'a b', kdcs: ['kdc.example']}]", "realms: [{name: R, kdcs: ['kdc.example:0']}]",
         "realms: [{name: R}]", "realms: [{name: R, kdcs: [], port: 1}]",
-        "auth: {allow: [bearer]}", "auth: {forbid: [basic]}",
+        "servers: [{server: 'x:1', route: direct, secondary: west}]", "servers: [{server: 'x:1', secondary: main}]",
+        "servers: [{server: 'x:1', secondary: nocluster}]", "servers: [{server: 'x:1', secondary: 'relay:west'}]",
+        "routes: [{domain: a.example, route: relay, secondary: main}]",
+        "routes: [{domain: 10.0.0.0/8, route: deny, secondary: west}]",
+        "defaultDomains: [a.example, A.example]", "defaultDomains: ['10.0.0.1']", "defaultDomains: a.example",
+        "defaultDomains: [\(Array(0...16).map { "d\($0).example" }.joined(separator: ", "))]",
+        "auth: {allow: [bearer]}", "auth: {forbid: [basic]}", "lease: 12", "lease: [12h]", "lease: {hours: 12}",
+        "users: [{name: ann, userPrincipalName: ann}]", "users: [{name: ann, principal: ann@A}]",
+        "apps: [{id: com.example.a, versions: ['1'], extraInfo: 'text'}]",
+        "apps: [{id: com.example.a, versions: ['1'], detailedLogsOn: often}]",
         "apps: [{id: NotReversed!, versions: ['1']}]", "apps: [{id: com.example.a, versions: ['01.x']}]",
         "users: [{name: ann, entitlements: [{app: com.example.none, versions: ['1']}]}]",
     ])
@@ -101,7 +118,7 @@ import Testing
         try directory.removeApplication("com.example.report", version: "1.0.0.0")
         #expect(directory.applications.isEmpty)
         #expect(directory.users["ann@example.com"]?.entitlements.isEmpty == true)
-        #expect(directory.servers.map(\.endpoint) == ["intranet.corp.example:443"])
+        #expect(directory.servers.map(\.endpoint) == ["b.corp.example:443", "intranet.corp.example:443"])
     }
 
     @Test func aNewUserWithAnOldNameIsAnotherUser() throws {
@@ -136,7 +153,15 @@ import Testing
     @Test func aClusterInUseStays() throws {
         var directory = try Self.sample()
         #expect(throws: GatewayError.self) { try directory.removeCluster("west") }
-        try directory.removeRoute("corp.example")
+        let uses: [(inout Directory) throws -> Void] = [
+            { try $0.removeRoute("corp.example") }, { try $0.removeServer("b.corp.example:443") },
+            { try $0.removeRoute("lab.example") }, { try $0.removeRoute("default") },
+        ]
+        for end in uses {
+            let error = #expect(throws: GatewayError.self) { try directory.removeCluster("west") }
+            #expect(error?.code == .invalid)
+            try end(&directory)
+        }
         try directory.removeCluster("west")
         #expect(directory.clusters.isEmpty)
         #expect(throws: GatewayError.self) { try directory.setCluster("main", [.init(endpoint: "a:1")]) }

@@ -1,0 +1,46 @@
+internal import SallyportCore
+internal import SallyportLoading
+
+extension Way {
+    /// Tries the first cluster of relays, and the secondary one if no relay of the first can be reached; in the other
+    /// order for a while after that was so.
+    ///
+    /// Nothing was sent to a server by then, so that any request may be tried again. A relay that answers and refuses,
+    /// or that is not trusted, is no reason to try the other cluster.
+    ///
+    /// - Parameter attempt: is given whether it goes through the secondary cluster.
+    /// - Throws: the error of the last attempt.
+    func firstReached<Result: Sendable>(
+        recorder: LoadRecorder?, _ attempt: (Bool) async throws(LoadError) -> Result
+    ) async throws(LoadError) -> Result {
+        let begins = relay?.avoidance.holds() ?? false
+        do throws(LoadError) {
+            return try await observed(begins, attempt)
+        } catch {
+            guard error.saysThatNoRelayWasReached, !Task.isCancelled else { throw error }
+            recorder?.decided(.retry, "\(error.code)", because: "no relay of the other cluster could be reached")
+        }
+        return try await observed(!begins, attempt)
+    }
+
+    private func observed<Result: Sendable>(
+        _ isOfSecondary: Bool, _ attempt: (Bool) async throws(LoadError) -> Result
+    ) async throws(LoadError) -> Result {
+        do throws(LoadError) {
+            let result = try await attempt(isOfSecondary)
+            if !isOfSecondary { relay?.avoidance.finish() }
+            return result
+        } catch {
+            if !isOfSecondary, error.saysThatNoRelayWasReached { relay?.avoidance.begin() }
+            throw error
+        }
+    }
+}
+
+extension LoadError {
+    /// Whether there was no connection with any relay of the cluster; one that fell silent or was cut off in its
+    /// handshake is none.
+    fileprivate var saysThatNoRelayWasReached: Bool {
+        code == .relayUnreachable || (step == .relayTLS && [.connectionLost, .idleTimeout].contains(code))
+    }
+}

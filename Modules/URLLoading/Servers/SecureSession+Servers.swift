@@ -1,0 +1,89 @@
+internal import HTTPTypes
+internal import Logging
+public import SallyportBase
+public import SallyportCore
+public import SallyportLoading
+
+extension SecureSession {
+    /// Loads a path from the first of several servers that can be connected, and collects the body.
+    ///
+    /// ```swift
+    /// let answer = try await session.data(for: "/reports/today", from: .applicationServers)
+    /// ```
+    ///
+    /// Servers are tried by priority, 1 first, and at random within one priority. A server that cannot be connected
+    /// gives way to the next. So does one whose connection fails later, if the request is idempotent (`GET`, `HEAD`,
+    /// `OPTIONS`, `TRACE`, `PUT`, `DELETE`); any other request is not repeated once a byte of it may have been sent.
+    /// Any HTTP status is an answer. Once there is a head, the server is kept. `LoadAnswer.url` says which it was.
+    ///
+    /// - Parameters:
+    ///   - request: what is loaded; a body that can be read only once is sent to the first server only.
+    ///   - servers: where it is loaded from.
+    ///   - limit: the longest body; one byte more ends the load with `responseTooLarge`.
+    ///   - delegate: answers this load's challenges before the session's does.
+    /// - Throws: the last server's error; `cannotFindHost` if there is no server.
+    public func data(
+        for request: PathRequest, from servers: ServerChoice, upTo limit: ByteCount = .megabytes(16),
+        delegate: (any SessionDelegate)? = nil
+    ) async throws(LoadError) -> LoadAnswer<[UInt8]> {
+        try admit()
+        try running.begin()
+        defer { running.end() }
+        let response = try await first(request, of: servers, collectsUpTo: limit, delegate)
+        if let answer = try response.held(upTo: limit) { return answer }
+        return try await response.collected(upTo: limit)
+    }
+
+    /// The same for a `GET` of a path over `https`.
+    public func data(
+        for path: String, from servers: ServerChoice, upTo limit: ByteCount = .megabytes(16),
+        delegate: (any SessionDelegate)? = nil
+    ) async throws(LoadError) -> LoadAnswer<[UInt8]> {
+        try await data(for: PathRequest(.get, path), from: servers, upTo: limit, delegate: delegate)
+    }
+
+    /// Loads a path from the first of several servers that can be connected, as
+    /// ``data(for:from:upTo:delegate:)-(PathRequest,_,_,_)`` does; returns with the head while the body comes.
+    public func bytes(
+        for request: PathRequest, from servers: ServerChoice, delegate: (any SessionDelegate)? = nil
+    ) async throws(LoadError) -> LoadResponse {
+        try admit()
+        try running.begin()
+        do throws(LoadError) {
+            var response = try await first(request, of: servers, collectsUpTo: nil, delegate)
+            response.body = ResponseBody(RunningBody(response.body, of: running))
+            return response
+        } catch {
+            running.end()
+            throw error
+        }
+    }
+
+    private func first(
+        _ request: PathRequest, of choice: ServerChoice, collectsUpTo limit: ByteCount?,
+        _ delegate: (any SessionDelegate)?
+    ) async throws(LoadError) -> LoadResponse {
+        let failover = ServerFailover(request)
+        let deadline = ContinuousClock.now + (request.options.resourceTimeout ?? configuration.resourceTimeout)
+        var rest = try choice.inOrder(under: engine.gate)[...]
+        while true {
+            let server = rest.removeFirst()
+            let whole = prepared(try request.request(to: server, within: ContinuousClock.now.duration(to: deadline)))
+            var context = context(for: whole, collectsUpTo: limit, delegate: delegate)
+            // Says whether a request was answered: of a redirect to another server, say.
+            let recorder = context.recorder ?? recorder(for: whole, context.requestID, delegate: delegate)
+            context.recorder = recorder
+            do throws(LoadError) {
+                return try await load(whole, admittedIn: context)
+            } catch {
+                let wasAnswered = recorder.record.hops.contains { $0.status != nil }
+                guard !rest.isEmpty, !Task.isCancelled, failover.goesOn(after: error, wasAnswered: wasAnswered) else {
+                    throw error
+                }
+                context.logger.debug(
+                    "A server of the app gives way to the next.",
+                    metadata: ["server": "\(server.endpoint)", "error": "\(error.code)"])
+            }
+        }
+    }
+}
