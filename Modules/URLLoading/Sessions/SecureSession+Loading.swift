@@ -4,6 +4,7 @@ public import SallyportBase
 internal import SallyportConnecting
 public import SallyportCore
 public import SallyportLoading
+internal import Synchronization
 
 extension SecureSession {
     /// Loads a request; returns with the head while the body comes.
@@ -98,56 +99,69 @@ extension SecureSession {
         try await data(for: request.uploading(body), upTo: limit, delegate: delegate)
     }
 
-    /// Asks the handlers in their order.
-    private func load(_ request: LoadRequest, in context: LoadContext) async throws(LoadError) -> LoadResponse {
-        logBegin(of: request, in: context)
-        for entry in entries where takes(entry, request) {
-            switch entry {
-            case .secureHTTP, .systemHTTP: return try await chain.load(request, in: context)
-            case .plugin(let handler):
-                if let response = try await load(request, with: handler, in: context) { return response }
-            }
-        }
-        throw untaken()
-    }
-
-    private func logBegin(of request: LoadRequest, in context: LoadContext) {
+    func logBegin(of request: LoadRequest, in context: LoadContext) {
         context.logger.trace(
             "Loading.", metadata: ["request": "\(context.requestID)", "method": "\(request.method.rawValue)"])
     }
+}
 
-    /// Whether the entry's handler would be given the request.
-    func takes(_ entry: HandlerEntry, _ request: LoadRequest) -> Bool {
-        switch entry {
-        case .secureHTTP: !isSystem && request.url.endpoint != nil
-        case .systemHTTP: isSystem && request.url.endpoint != nil
-        case .plugin(let handler): handler.canHandle(request)
-        }
-    }
+// MARK: Before a load
 
-    /// Why no handler takes a request.
-    func untaken() -> LoadError {
-        do throws(LoadError) {
-            try engine.checkAuthorized()
-            return LoadError(.unsupportedScheme, at: .routing, "No handler accepts the request.")
-        } catch {
-            return error
-        }
-    }
-
-    /// Nil if the handler passes the request on.
-    private func load(
-        _ request: LoadRequest, with handler: any RequestHandler, in context: LoadContext
-    ) async throws(LoadError) -> LoadResponse? {
+extension SecureSession {
+    /// - Throws: why the session takes no request now.
+    func admit() throws(LoadError) {
+        try engine.checkSwitchedOn()
+        let isOutdated = generation.map { $0 != engine.currentGeneration } ?? false
+        guard isOutdated || isInvalidated.load(ordering: .acquiring) else { return }
         try engine.checkAuthorized()
-        let loads = engine.loads
-        let load = HandlerLoad(tag: tag, http: chain, tunnels: tunnels.of(context.principal))
-        let number = loads.insert(tag) { load.end(with: $0) }
-        let outcome = await load.run(handler, handler.canonicalForm(of: request), in: context) { loads.remove(number) }
-        switch outcome {
-        case .response(let response): return response
-        case .declined: return nil
-        case .failed(let failure): throw failure
+        throw LoadingEngine.invalidated()
+    }
+
+    /// The request with the session's fields, where it has none of the name.
+    func prepared(_ request: LoadRequest) -> LoadRequest {
+        guard !configuration.additionalHeaders.isEmpty else { return request }
+        var request = request
+        for field in configuration.additionalHeaders
+        where !request.headerFields.contains(where: { $0.name == field.name }) {
+            request.headerFields.append(field)
         }
+        return request
+    }
+
+    func context(
+        for request: LoadRequest, collectsUpTo limit: ByteCount?, delegate own: (any SessionDelegate)?,
+        control: (any TransferControl)? = nil
+    ) -> LoadContext {
+        let options = request.differing?.options
+        let hasDelegate = own != nil || delegate != nil
+        var values = LoadContext.Values(
+            requestID: LoadNumbers.next(), deadline: .now + (options?.resourceTimeout ?? configuration.resourceTimeout),
+            idleTimeout: options?.idleTimeout ?? configuration.idleTimeout, principal: principal(of: request),
+            collectsUpTo: limit,
+            responder: hasDelegate ? DelegateResponder(session: self, request: request, own: own) : nil, terms: terms)
+        if recordsAll || own != nil || options?.isRecorded == true {
+            values.recorder = recorder(for: request, values.requestID, delegate: own)
+        }
+        values.control = control
+        values.methods = MethodPreferences(
+            prefersStrongest: configuration.prefersStrongest,
+            allowsBasicOverPlainHTTP: options?.allowsBasicOverPlainHTTP ?? configuration.allowsBasicOverPlainHTTP)
+        control?.began(until: values.deadline)
+        return LoadContext(values)
+    }
+
+    var hasOwnHandlers: Bool { !configuration.protocolClasses.isEmpty || !configuration.handlers.isEmpty }
+
+    /// Whether the handler of this module would be asked first, and would take the request: most sessions have no other.
+    func goesToChain(_ request: LoadRequest) -> Bool {
+        !hasOwnHandlers && request.url.endpoint != nil
+            && (isSystem ? registry.isSystemHTTPFirst : registry.isSecureHTTPFirst)
+    }
+
+    /// Whether loads go direct and ask no policy.
+    var isSystem: Bool { engine.gate == nil }
+
+    private func principal(of request: LoadRequest) -> Principal {
+        engine.principals?.principal(of: request) ?? request.differing?.options.principal ?? configuration.principal
     }
 }

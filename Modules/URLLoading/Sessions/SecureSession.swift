@@ -20,17 +20,17 @@ public final class SecureSession: Sendable {
     public let delegate: (any SessionDelegate)?
     let engine: LoadingEngine
     /// The registry of the instance to which this session belongs, or whose system session it is.
-    private let registry: ProtocolRegistry
+    let registry: ProtocolRegistry
     /// Names the session in the keys of its connections.
     let tag: String
     /// The generation in which the session was made; nil if switching off does not invalidate it.
-    private let generation: Int?
-    private let isInvalidated = Atomic(false)
+    let generation: Int?
+    let isInvalidated = Atomic(false)
     /// The loads, tasks and streams for which ``finishTasksAndInvalidate()`` waits.
     let running = RunningLoads()
     let chain: LoadChain
     /// What the contexts of all loads have in common.
-    private let terms: LoadTerms
+    let terms: LoadTerms
     /// Whether each load is recorded: looked at by each.
     let recordsAll: Bool
     /// Streams of bytes to servers, by the same policy and with the same settings as its loads.
@@ -100,73 +100,4 @@ public final class SecureSession: Sendable {
         }
         invalidate()
     }
-}
-
-// MARK: Before a load
-
-extension SecureSession {
-    /// - Throws: why the session takes no request now.
-    func admit() throws(LoadError) {
-        try engine.checkSwitchedOn()
-        let isOutdated = generation.map { $0 != engine.currentGeneration } ?? false
-        guard isOutdated || isInvalidated.load(ordering: .acquiring) else { return }
-        try engine.checkAuthorized()
-        throw LoadingEngine.invalidated()
-    }
-
-    /// The request with the session's fields, where it has none of the name.
-    func prepared(_ request: LoadRequest) -> LoadRequest {
-        guard !configuration.additionalHeaders.isEmpty else { return request }
-        var request = request
-        for field in configuration.additionalHeaders
-        where !request.headerFields.contains(where: { $0.name == field.name }) {
-            request.headerFields.append(field)
-        }
-        return request
-    }
-
-    func context(
-        for request: LoadRequest, collectsUpTo limit: ByteCount?, delegate own: (any SessionDelegate)?,
-        control: (any TransferControl)? = nil
-    ) -> LoadContext {
-        let options = request.differing?.options
-        let hasDelegate = own != nil || delegate != nil
-        var values = LoadContext.Values(
-            requestID: LoadNumbers.next(), deadline: .now + (options?.resourceTimeout ?? configuration.resourceTimeout),
-            idleTimeout: options?.idleTimeout ?? configuration.idleTimeout, principal: principal(of: request),
-            collectsUpTo: limit,
-            responder: hasDelegate ? DelegateResponder(session: self, request: request, own: own) : nil, terms: terms)
-        if recordsAll || own != nil || options?.isRecorded == true {
-            values.recorder = recorder(for: request, values.requestID, delegate: own)
-        }
-        values.control = control
-        values.methods = MethodPreferences(
-            prefersStrongest: configuration.prefersStrongest,
-            allowsBasicOverPlainHTTP: options?.allowsBasicOverPlainHTTP ?? configuration.allowsBasicOverPlainHTTP)
-        control?.began(until: values.deadline)
-        return LoadContext(values)
-    }
-
-    private func principal(of request: LoadRequest) -> Principal {
-        engine.principals?.principal(of: request) ?? request.differing?.options.principal ?? configuration.principal
-    }
-
-    /// The handlers to ask, in order.
-    var entries: [HandlerEntry] {
-        let registered = isSystem ? registry.systemEntries : registry.secureEntries
-        guard hasOwnHandlers else { return registered }
-        return configuration.handlers.map(HandlerEntry.plugin) + configuration.protocolClasses.map(HandlerEntry.init)
-            + registered
-    }
-
-    private var hasOwnHandlers: Bool { !configuration.protocolClasses.isEmpty || !configuration.handlers.isEmpty }
-
-    /// Whether the handler of this module would be asked first, and would take the request: most sessions have no other.
-    func goesToChain(_ request: LoadRequest) -> Bool {
-        !hasOwnHandlers && request.url.endpoint != nil
-            && (isSystem ? registry.isSystemHTTPFirst : registry.isSecureHTTPFirst)
-    }
-
-    /// Whether loads go direct and ask no policy.
-    var isSystem: Bool { engine.gate == nil }
 }
