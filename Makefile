@@ -25,7 +25,7 @@ OPERATIONS ?=
 
 lint_folders := $(wildcard Package.swift Modules Plugins Tests Benchmarks/Package.swift Benchmarks/Sources Examples)
 
-.PHONY: help dependencies build install test outside docs demo bench counts profile soak sanitize mutants lint clean
+.PHONY: help dependencies build install test test-fleet outside docs demo bench counts profile soak sanitize mutants lint clean
 
 help: ## Lists the targets.
 	@grep -E '^[a-z]+:.*##' Makefile | sed -E 's/:.*##/\t/' | expand -t 14
@@ -48,6 +48,9 @@ install: ## Installs the program below $(prefix); needs the C libraries only.
 test: dependencies ## Builds and runs all tests.
 	$(SWIFT) build --build-tests
 	SWIFT="$(SWIFT)" Tests/Scripts/test $(TESTS)
+
+test-fleet: dependencies ## Runs the gateway's tests, once they are built, over a PostgreSQL that gateways share.
+	SWIFT="$(SWIFT)" Tests/Scripts/with-postgresql Tests/Scripts/test --filter SallyportGatewayTests
 
 outside: dependencies ## Builds and runs the programs of a package outside, which composes the public products.
 	SWIFT="$(SWIFT)" Tests/Outside/run

@@ -98,13 +98,12 @@ let package = Package(
         .library(name: "SallyportAuthTokenVerification", targets: ["SallyportAuthTokenVerification"]),
         .library(name: "SallyportFoundationBridge", targets: ["SallyportFoundationBridge"]),
         .library(name: "SallyportGateway", targets: ["SallyportGateway"]),
-        .library(name: "SallyportPostgreSQL", targets: ["SallyportPostgreSQL"]),
         .executable(name: "sallyport", targets: ["SallyportCommandLine"]),
     ],
     traits: [
         .trait(name: "Kerberos", description: "Sallyport answers Negotiate by Kerberos, and links krb5 for it."),
         .trait(
-            name: "PostgreSQL", description: "Gateways can share a database, and the program links libpq for it."),
+            name: "PostgreSQL", description: "The driver of a database that gateways share, which links libpq."),
         .default(enabledTraits: ["Kerberos", "PostgreSQL"]),
     ],
     dependencies: [

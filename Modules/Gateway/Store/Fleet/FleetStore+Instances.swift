@@ -1,0 +1,45 @@
+internal import Foundation
+internal import SallyportWire
+
+extension FleetStore {
+    func change<Value: Sendable>(
+        _ id: InstanceIdentifier, _ edit: @escaping @Sendable (inout InstanceRecord) throws -> Value
+    ) async throws -> InstanceChange<Value> {
+        let (key, newest, least) = (key, newest, updates[id] ?? 0)
+        let change = try await database.transaction(.write) { transaction -> InstanceChange<Value> in
+            let old = try await transaction.record(id, key)
+            guard old.updates ?? 0 >= least else { throw Self.wasPutBack(old) }
+            var record = old
+            let value = try edit(&record)
+            guard record != old else { return InstanceChange(record: old, value: value, revision: nil) }
+            record.countUpdate()
+            let revision = record.isAnnounced(after: old) ? try await transaction.advance(from: newest) : nil
+            try await transaction.keep(record, key, revision: revision)
+            return InstanceChange(record: record, value: value, revision: revision)
+        }
+        note(change.revision ?? 0, [change.record])
+        return change
+    }
+
+    /// The fleet's revision is read once the instance's row is locked: no other gateway takes an epoch of it in between.
+    func nextEpoch(of id: InstanceIdentifier, atLeast least: Int64, seen: Date?) async throws -> GrantedEpoch {
+        let granted = try await database.transaction(.write) { transaction -> GrantedEpoch in
+            let rows = try await transaction.run(
+                """
+                UPDATE instance SET epoch = GREATEST(epoch + 1, $2), last_seen = GREATEST(last_seen, $3::bigint)
+                WHERE id = $1 RETURNING epoch
+                """,
+                [.text(id.description), .integer(least), seen.map { .integer($0.milliseconds) } ?? .null])
+            guard let epoch = try rows.first?.integer(0) else { throw InstanceRecord.unknown(id) }
+            return GrantedEpoch(epoch: epoch, revision: try await transaction.revision())
+        }
+        guard granted.revision >= newest else { throw Self.wasPutBack(granted.revision, newest) }
+        return granted
+    }
+
+    func newestEpoch() async throws -> Int64 {
+        try await database.transaction(.read) { transaction in
+            try await transaction.run("SELECT COALESCE(max(epoch), 0) FROM instance", []).first?.integer(0) ?? 0
+        }
+    }
+}
