@@ -58,16 +58,15 @@ package actor GatewayData {
         }
         let now = Date()
         let record = AuthorityRecord(present: try CertificateAuthority.create(name: host, now: now))
-        let own = OwnStore(store)
-        if let fleet {
-            try await FleetStore.initialize(fleet.database, key: fleet.key, record)
-        } else {
-            try await EmbeddedStore.initialize(store, record)
+        let identities = try OwnIdentities(host: host, under: Authorities(record), at: now)
+        let settings = GatewaySettings(
+            name: host, controlPort: ControlAPI.defaultPort, relayPort: ControlAPI.defaultRelayPort)
+        if let fleet { try await FleetStore.initialize(fleet.database, key: fleet.key, record) }
+        let (own, embedded) = (OwnStore(store), fleet == nil ? EmbeddedCollections(store) : nil)
+        try await store.write { transaction in
+            if let embedded { try transaction.begin(with: record, embedded) }
+            try own.begin(with: settings, identities, in: transaction)
         }
-        try await own.keep(OwnIdentities(host: host, under: Authorities(record), at: now))
-        // Last: a store with settings is a gateway.
-        try await own.keep(
-            GatewaySettings(name: host, controlPort: ControlAPI.defaultPort, relayPort: ControlAPI.defaultRelayPort))
     }
 
     /// Reads the data of a gateway.

@@ -39,15 +39,23 @@ struct OwnStore: Sendable {
 
     func isGateway() throws -> Bool { try store.read { try $0.value(for: "gateway", in: settings) } != nil }
 
+    /// Writes the first state.
+    func begin(with settings: GatewaySettings, _ identities: OwnIdentities, in transaction: WriteTransaction) throws {
+        try transaction.set(settings, for: "gateway", in: self.settings)
+        try keep(identities, in: transaction)
+    }
+
+    private func keep(_ new: OwnIdentities, in transaction: WriteTransaction) throws {
+        try transaction.set(new.server, for: "server", in: identities)
+        try transaction.set(new.signer, for: "signer", in: identities)
+    }
+
     func keep(_ new: GatewaySettings) async throws {
         try await store.write { [settings] in try $0.set(new, for: "gateway", in: settings) }
     }
 
     func keep(_ new: OwnIdentities) async throws {
-        try await store.write { [identities] transaction in
-            try transaction.set(new.server, for: "server", in: identities)
-            try transaction.set(new.signer, for: "signer", in: identities)
-        }
+        try await store.write { try keep(new, in: $0) }
     }
 
     /// Writes how often it was looked whether the store can be written.

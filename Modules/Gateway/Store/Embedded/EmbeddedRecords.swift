@@ -36,6 +36,13 @@ struct EmbeddedRevisions: Codable, Sendable, Hashable {
 // MARK: In a transaction
 
 extension WriteTransaction {
+    /// Writes the first state: one authority, and a directory that denies everything.
+    func begin(with authorities: AuthorityRecord, _ collections: EmbeddedCollections) throws {
+        try set(EmbeddedRevisions(), for: "revisions", in: collections.revisions)
+        try set(authorities, for: "authorities", in: collections.authorities)
+        try set(Directory(), for: "directory", in: collections.directory)
+    }
+
     func revisions(_ collections: EmbeddedCollections) throws -> EmbeddedRevisions {
         guard let revisions = try value(for: "revisions", in: collections.revisions) else {
             throw GatewayError(.internalFailure, "The data have no revision.")

@@ -35,16 +35,6 @@ actor EmbeddedStore: GatewayStore {
         }
     }
 
-    /// Writes the first state: one authority, and a directory that denies everything.
-    static func initialize(_ store: SecureStore, _ authorities: AuthorityRecord) async throws {
-        let collections = EmbeddedCollections(store)
-        try await store.write { transaction in
-            try transaction.set(EmbeddedRevisions(), for: "revisions", in: collections.revisions)
-            try transaction.set(authorities, for: "authorities", in: collections.authorities)
-            try transaction.set(Directory(), for: "directory", in: collections.directory)
-        }
-    }
-
     func news() -> AsyncStream<Void> { signals }
 
     func close() { signal.finish() }
