@@ -78,8 +78,19 @@ public actor Gateway: Service {
         at folder: String, protectedBy protector: any KeyProtector, configuration: Configuration = Configuration(),
         logger: Logger = Logger(label: "sallyport.gateway")
     ) async throws(GatewayError) {
+        try await self.init(
+            at: folder, protectedBy: protector, configuration: configuration, through: nil, logger: logger)
+    }
+
+    /// - Parameter databases: opens the database of the gateway's fleet.
+    package init(
+        at folder: String, protectedBy protector: any KeyProtector, configuration: Configuration,
+        through databases: DatabaseOpener?, logger: Logger
+    ) async throws(GatewayError) {
         let data: GatewayData
-        do { data = try await AdministrationClient(data: folder, protectedBy: protector).open() } catch {
+        do {
+            data = try await AdministrationClient(data: folder, protectedBy: protector, through: databases).open()
+        } catch {
             throw GatewayError(error)
         }
         self.init(data: data, at: folder, configuration: configuration, logger: logger)

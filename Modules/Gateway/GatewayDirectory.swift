@@ -1,4 +1,6 @@
+internal import Crypto
 internal import Foundation
+package import SallyportBase
 internal import SallyportCore
 package import SallyportSecureStore
 internal import SwiftASN1
@@ -7,11 +9,64 @@ internal import X509
 /// The data directory of a gateway.
 package enum GatewayDirectory {
     /// Creates a new gateway in a directory, which is created if it is missing.
+    ///
+    /// - Parameters:
+    ///   - url: of the empty database of a new fleet; nil for a gateway that stands alone.
+    ///   - databases: opens it.
+    /// - Returns: the fleet's recovery key, to be shown once; nil for a gateway that stands alone.
+    @discardableResult
     package static func initialize(
-        _ path: String, name: String, protectedBy protector: any KeyProtector
-    ) async throws {
+        _ path: String, name: String, protectedBy protector: any KeyProtector, database url: String? = nil,
+        through databases: DatabaseOpener? = nil
+    ) async throws -> Redacted<String>? {
+        let store = try await openEmpty(path, protectedBy: protector)
+        defer { store.close() }
+        let membership = url.map { FleetMembership(url: $0, key: FleetKey.generate()) }
+        try await GatewayData.initialize(store, name: name, in: membership, through: databases)
+        return membership?.recoveryKey
+    }
+
+    /// Makes the request by which a new gateway in this directory is invited into a fleet; the same one each time.
+    package static func joinRequest(_ path: String, protectedBy protector: any KeyProtector) async throws -> String {
         let store = try await open(store: path, protectedBy: protector, options: StoreOptions())
         defer { store.close() }
+        let own = OwnStore(store)
+        if let key = try own.joiningKey() {
+            return JoinRequest(of: try P256.KeyAgreement.PrivateKey(x963Representation: key)).text
+        }
+        try checkEmpty(store, at: path)
+        let key = P256.KeyAgreement.PrivateKey()
+        try await own.keep(joiningKey: Array(key.x963Representation))
+        return JoinRequest(of: key).text
+    }
+
+    /// Makes the gateway for which a request was made before, by the invitation that answers it.
+    package static func join(
+        _ path: String, name: String, invitation: String, protectedBy protector: any KeyProtector,
+        through databases: DatabaseOpener?
+    ) async throws {
+        let store = try await open(store: path, protectedBy: protector, options: .existing)
+        defer { store.close() }
+        guard let bytes = try OwnStore(store).joiningKey() else {
+            throw GatewayError(
+                .invalid,
+                "No request to join a fleet was made in \(path): `gateway join` without an invitation makes one.")
+        }
+        let membership = try Invitation.open(
+            invitation, with: P256.KeyAgreement.PrivateKey(x963Representation: bytes))
+        try await GatewayData.join(membership, store, name: name, through: databases)
+    }
+
+    private static func openEmpty(_ path: String, protectedBy protector: any KeyProtector) async throws -> SecureStore {
+        let store = try await open(store: path, protectedBy: protector, options: StoreOptions())
+        do { try checkEmpty(store, at: path) } catch {
+            store.close()
+            throw error
+        }
+        return store
+    }
+
+    private static func checkEmpty(_ store: SecureStore, at path: String) throws {
         guard try !isGateway(store) else {
             throw GatewayError(.alreadyInitialized, "There is a gateway in \(path) already.")
         }
@@ -21,7 +76,6 @@ package enum GatewayDirectory {
                 "The directory \(path) holds the store of something else, such as an app: a gateway takes a directory of "
                     + "its own.")
         }
-        try await GatewayData.initialize(store, name: name)
     }
 
     /// Whether a store is the data of a gateway.
@@ -33,13 +87,17 @@ package enum GatewayDirectory {
     package static func hasServed(_ path: String) -> Bool { AdministrationSocket.hasDirectory(in: path) }
 
     /// Opens the data of an existing gateway.
-    package static func open(_ path: String, protectedBy protector: any KeyProtector) async throws -> GatewayData {
+    ///
+    /// - Parameter databases: opens the database of its fleet, if it takes part in one.
+    package static func open(
+        _ path: String, protectedBy protector: any KeyProtector, through databases: DatabaseOpener? = nil
+    ) async throws -> GatewayData {
         let store = try await open(store: path, protectedBy: protector, options: .existing)
         do {
             guard try isGateway(store) else {
                 throw GatewayError(.notInitialized, "The store at \(path) is not the data of a gateway.")
             }
-            return try await GatewayData.open(store) { Date() }
+            return try await GatewayData.open(store, through: databases) { Date() }
         } catch {
             store.close()
             throw error
@@ -68,9 +126,9 @@ package enum GatewayDirectory {
 
     /// Issues a certificate for a foreign relay: PEM texts of the certificate, the key and the authorities.
     package static func certificate(
-        _ path: String, host: String, protectedBy protector: any KeyProtector
+        _ path: String, host: String, protectedBy protector: any KeyProtector, through databases: DatabaseOpener? = nil
     ) async throws -> (certificate: String, key: String, authority: String) {
-        let data = try await open(path, protectedBy: protector)
+        let data = try await open(path, protectedBy: protector, through: databases)
         let authorities = await data.authorityDERs
         let identity: StoredIdentity
         do {

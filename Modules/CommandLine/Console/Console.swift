@@ -15,7 +15,9 @@ struct Console {
 
     func perform(_ command: AdministrationCommand) async throws -> AdministrationReply {
         do {
-            return try await AdministrationClient(data: data, protectedBy: protector).perform(command)
+            return try await AdministrationClient(
+                data: data, protectedBy: protector, through: GatewayHost.databases
+            ).perform(command)
         } catch let error as GatewayError {
             throw await DirectoryMistake.explained(error, at: data, protectedBy: protector)
         }

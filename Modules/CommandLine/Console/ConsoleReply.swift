@@ -22,6 +22,7 @@ struct ConsoleReply {
         case .routes(let entries): output.print(entries, DirectoryTables.table(of: entries))
         case .clusters(let entries): output.print(entries, DirectoryTables.table(of: entries))
         case .link(let link): output.print(Link(link: link), link)
+        case .invitation(let text): output.print(Invitation(invitation: text), text)
         case .accessKeys(let keys): output.print(keys.map(AccessKeyReport.init), AccessKeyReport.table(of: keys))
         case .revoked(let count): output.print(Revoked(revoked: count), "revoked \(count) unused")
         case .configuration(let yaml): output.print(Configuration(configuration: yaml), yaml)
@@ -36,6 +37,7 @@ struct ConsoleReply {
     private struct Warning: Encodable { let warning: String }
     private struct User: Encodable { let user: String }
     private struct Link: Encodable { let link: String }
+    private struct Invitation: Encodable { let invitation: String }
     private struct Revoked: Encodable { let revoked: Int }
     private struct Configuration: Encodable { let configuration: String }
     private struct Changes: Encodable { let changes: [String] }

@@ -7,7 +7,10 @@ import SallyportGateway
 struct GatewayCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "gateway", abstract: "Create and run a gateway.",
-        subcommands: [InitCommand.self, RunCommand.self, CertificateCommand.self, AuthorityCommand.self])
+        subcommands: [
+            InitCommand.self, RunCommand.self, CertificateCommand.self, AuthorityCommand.self, InviteCommand.self,
+            JoinCommand.self,
+        ])
 
     struct InitCommand: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
@@ -15,11 +18,17 @@ struct GatewayCommand: ParsableCommand {
         @OptionGroup var location: DataLocationOptions
         @Option(help: ArgumentHelp("The name at which apps reach it. Default: this machine's.", valueName: "host"))
         var name: String?
+        @Option(
+            help: ArgumentHelp(
+                "Begin a fleet in this empty PostgreSQL database. A password is better kept in ~/.pgpass.",
+                valueName: "url"))
+        var database: String?
         @OptionGroup var output: OutputOptions
 
         func run() async throws {
-            let made = try await GatewayHost(location).initialize(name: name)
-            output.print(made, "made gateway \(made.name) in \(made.data)")
+            let made = try await GatewayHost(location).initialize(name: name, database: database)
+            let key = made.recoveryKey.map { "\nrecovery key, shown only now: \($0)" } ?? ""
+            output.print(made, "made gateway \(made.name) in \(made.data)\(key)")
         }
     }
 

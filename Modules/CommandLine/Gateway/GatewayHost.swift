@@ -18,6 +18,8 @@ struct GatewayHost {
     struct Made: Encodable {
         let data: String
         let name: String
+        /// Of a new fleet.
+        let recoveryKey: String?
     }
 
     /// Says so if the directory is not that of a gateway, but of an app.
@@ -38,14 +40,50 @@ struct GatewayHost {
     static let dumpable = CommandFailure(
         .software, name: "internalFailure", "This process cannot be kept out of core dumps, which would show its keys.")
 
-    func initialize(name: String?) async throws -> Made {
+    func initialize(name: String?, database: String?) async throws -> Made {
         try Self.keepFromDumps()
         let name = try name ?? Self.machineName()
-        try await explainingMistakes { protector in
-            try await Gateway.create(at: location.data, name: name, protectedBy: protector)
+        let recoveryKey = try await explainingMistakes { protector in
+            do {
+                return try await GatewayDirectory.initialize(
+                    location.data, name: name, protectedBy: protector, database: database, through: Self.databases)
+            } catch {
+                throw GatewayError(error)
+            }
         }
         protection.warnIfDefault()
-        return Made(data: location.data, name: name)
+        return Made(data: location.data, name: name, recoveryKey: recoveryKey?.reveal())
+    }
+
+    /// A request to join a fleet, or what became of it.
+    struct Joined: Encodable {
+        let data: String
+        /// For a gateway of the fleet; nil once the fleet is joined.
+        let request: String?
+        let name: String?
+    }
+
+    /// - Parameter invitation: nil to make the request for one.
+    func join(name: String?, invitation: String?) async throws -> Joined {
+        try Self.keepFromDumps()
+        let joined = try await explainingMistakes { protector in
+            do { return try await join(name, invitation, protectedBy: protector) } catch { throw GatewayError(error) }
+        }
+        protection.warnIfDefault()
+        return joined
+    }
+
+    private func join(
+        _ name: String?, _ invitation: String?, protectedBy protector: any KeyProtector
+    ) async throws -> Joined {
+        guard let invitation else {
+            let request = try await GatewayDirectory.joinRequest(location.data, protectedBy: protector)
+            return Joined(data: location.data, request: request, name: nil)
+        }
+        let name = try name ?? Self.machineName()
+        try await GatewayDirectory.join(
+            location.data, name: name, invitation: invitation, protectedBy: protector, through: Self.databases)
+        return Joined(data: location.data, request: nil, name: name)
     }
 
     /// Where a running gateway listens.
@@ -78,7 +116,9 @@ struct GatewayHost {
     ) async throws {
         try Self.keepFromDumps()
         let gateway = try await explainingMistakes { protector in
-            try await Gateway(at: location.data, protectedBy: protector, configuration: configuration, logger: logger)
+            try await Gateway(
+                at: location.data, protectedBy: protector, configuration: configuration, through: Self.databases,
+                logger: logger)
         }
         let group = ServiceGroup(services: [gateway], gracefulShutdownSignals: [.sigterm, .sigint], logger: logger)
         // If the gateway cannot start, the task group throws the same error.
@@ -102,7 +142,8 @@ struct GatewayHost {
         }
         try Self.keepFromDumps()
         let issued = try await explainingMistakes { protector in
-            try await GatewayDirectory.certificate(location.data, host: name, protectedBy: protector)
+            try await GatewayDirectory.certificate(
+                location.data, host: name, protectedBy: protector, through: Self.databases)
         }
         let files = Files(
             key: DirectoryPath.appending("\(name).key", to: directory),

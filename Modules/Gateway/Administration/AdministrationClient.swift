@@ -11,16 +11,21 @@ package struct AdministrationClient: Sendable {
     private let path: String
     private let protector: any KeyProtector
     private let patience: Duration
+    private let databases: DatabaseOpener?
     /// How long a process waits for another one that uses the directory for a moment: a command that is carried out, or
     /// a gateway that starts or ends.
     static let standardPatience: Duration = .seconds(5)
 
     private typealias Connection = NIOAsyncChannel<ByteBuffer, ByteBuffer>
 
-    /// - Parameter patience: how long to wait for another process that uses the directory, but does not listen.
+    /// - Parameters:
+    ///   - patience: how long to wait for another process that uses the directory, but does not listen.
+    ///   - databases: opens the database of the gateway's fleet.
     package init(
-        data path: String, protectedBy protector: any KeyProtector, patience: Duration = standardPatience
+        data path: String, protectedBy protector: any KeyProtector, patience: Duration = standardPatience,
+        through databases: DatabaseOpener? = nil
     ) {
+        self.databases = databases
         self.path = path
         self.protector = protector
         self.patience = patience
@@ -60,7 +65,7 @@ package struct AdministrationClient: Sendable {
     /// Nil after a moment if another process has the directory open.
     private func open(before deadline: ContinuousClock.Instant) async throws -> GatewayData? {
         do {
-            return try await GatewayDirectory.open(path, protectedBy: protector)
+            return try await GatewayDirectory.open(path, protectedBy: protector, through: databases)
         } catch let error as GatewayError where error.code == .inUse && ContinuousClock.now < deadline {
             try await Task.sleep(for: .milliseconds(50))
             return nil

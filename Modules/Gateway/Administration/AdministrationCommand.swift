@@ -62,6 +62,8 @@ package enum AdministrationCommand: Sendable, Hashable, Codable {
     case withdraw(instance: String, Withdrawal, confirmed: Bool = true)
     /// Answered with ``AdministrationReply/authority(_:)``, in the state after the action.
     case authority(AuthorityAction)
+    /// Answered with ``AdministrationReply/invitation(_:)`` for the gateway that has made the request.
+    case invite(request: String)
 
     package typealias Withdrawal = Gateway.Withdrawal
 

@@ -21,6 +21,8 @@ package enum AdministrationReply: Sendable, Hashable, Codable {
     case configuration(String)
     case instances([InstanceEntry])
     case authority(AuthorityEntry)
+    /// What a gateway that asked to join the fleet needs, sealed for it.
+    case invitation(String)
     /// What `apply` changed, or would change: one line a change.
     case changes([String])
     /// Nothing was done: these instances would be wiped, and the command did not confirm it.

@@ -47,42 +47,6 @@ package actor GatewayData {
     /// Counts wrong access keys by source.
     var wrongTries = RateLimiter<[UInt8]>(.wrongTries)
 
-    /// Creates the data of a new gateway in an empty store: its authority, its certificates, and an empty directory that
-    /// denies everything.
-    ///
-    /// - Parameter fleet: the empty database that takes what gateways share; nil for a gateway that stands alone.
-    package static func initialize(_ store: SecureStore, name: String, in fleet: Fleet? = nil) async throws {
-        guard let host = (try? Host(name))?.bareText else {
-            throw GatewayError(
-                .invalid, "A gateway's name is the host name by which apps reach it, which '\(name)' is not.")
-        }
-        let now = Date()
-        let record = AuthorityRecord(present: try CertificateAuthority.create(name: host, now: now))
-        let identities = try OwnIdentities(host: host, under: Authorities(record), at: now)
-        let settings = GatewaySettings(
-            name: host, controlPort: ControlAPI.defaultPort, relayPort: ControlAPI.defaultRelayPort)
-        if let fleet { try await FleetStore.initialize(fleet.database, key: fleet.key, record) }
-        let (own, embedded) = (OwnStore(store), fleet == nil ? EmbeddedCollections(store) : nil)
-        try await store.write { transaction in
-            if let embedded { try transaction.begin(with: record, embedded) }
-            try own.begin(with: settings, identities, in: transaction)
-        }
-    }
-
-    /// Reads the data of a gateway.
-    ///
-    /// - Parameters:
-    ///   - store: the gateway's own.
-    ///   - fleet: as for ``initialize(_:name:in:)``.
-    ///   - clock: the wall clock.
-    static func open(
-        _ store: SecureStore, in fleet: Fleet? = nil, clock: @escaping @Sendable () -> Date
-    ) async throws -> GatewayData {
-        let own = OwnStore(store)
-        guard let fleet else { return try await GatewayData(EmbeddedStore(store), own: own, clock: clock) }
-        return try await GatewayData(FleetStore(fleet.database, key: fleet.key), own: own, clock: clock)
-    }
-
     /// Reads the whole state.
     init(_ store: any GatewayStore, own: OwnStore, clock: @escaping @Sendable () -> Date) async throws {
         guard let content = try own.content() else {

@@ -9,6 +9,9 @@ struct OwnStore: Sendable {
     private let identities: StoreCollection<String, StoredIdentity>
     private let tokenKeys: StoreCollection<String, TokenKeyRecord>
     private let looks: StoreCollection<String, UInt64>
+    private let memberships: StoreCollection<String, FleetMembership>
+    /// The key of a request to join a fleet, until it is answered: X9.63.
+    private let joining: StoreCollection<String, [UInt8]>
 
     struct Content: Sendable {
         let settings: GatewaySettings
@@ -22,6 +25,8 @@ struct OwnStore: Sendable {
         identities = store.reservedCollection("gateway.identities", of: StoredIdentity.self)
         tokenKeys = store.reservedCollection("gateway.tokenKeys", of: TokenKeyRecord.self)
         looks = store.reservedCollection("gateway.health", of: UInt64.self)
+        memberships = store.reservedCollection("gateway.fleet", of: FleetMembership.self)
+        joining = store.reservedCollection("gateway.joining", of: [UInt8].self)
     }
 
     /// Nil if the store is not a gateway's.
@@ -39,8 +44,23 @@ struct OwnStore: Sendable {
 
     func isGateway() throws -> Bool { try store.read { try $0.value(for: "gateway", in: settings) } != nil }
 
+    /// The fleet in which this gateway takes part; nil if it stands alone.
+    func membership() throws -> FleetMembership? { try store.read { try $0.value(for: "fleet", in: memberships) } }
+
+    /// The key of the request to join a fleet; nil if there is none.
+    func joiningKey() throws -> [UInt8]? { try store.read { try $0.value(for: "key", in: joining) } }
+
+    func keep(joiningKey key: [UInt8]) async throws {
+        try await store.write { [joining] in try $0.set(key, for: "key", in: joining) }
+    }
+
     /// Writes the first state.
-    func begin(with settings: GatewaySettings, _ identities: OwnIdentities, in transaction: WriteTransaction) throws {
+    func begin(
+        with settings: GatewaySettings, _ identities: OwnIdentities, of membership: FleetMembership?,
+        in transaction: WriteTransaction
+    ) throws {
+        if let membership { try transaction.set(membership, for: "fleet", in: memberships) }
+        try transaction.remove("key", from: joining)
         try transaction.set(settings, for: "gateway", in: self.settings)
         try keep(identities, in: transaction)
     }

@@ -26,8 +26,8 @@ final class DataFixture: Sendable {
         store = try await SecureStore.open(
             at: path, protectedBy: .keyFile("\(path)/key"), options: options)
         fleet = try await TestFleet.ofThisRun()
-        try await GatewayData.initialize(store, name: "localhost", in: fleet?.joined())
-        data = try await GatewayData.open(store, in: fleet?.joined()) { [time] in
+        try await GatewayData.initialize(store, name: "localhost", in: fleet?.membership, through: TestFleet.databases)
+        data = try await GatewayData.open(store, through: TestFleet.databases) { [time] in
             standsStill ? time.withLock { $0 } : Date()
         }
         for command: AdministrationCommand in [
@@ -43,7 +43,7 @@ final class DataFixture: Sendable {
 
     /// What a gateway that is started on the same data knows.
     func restarted(clock: @escaping @Sendable () -> Date = { Date() }) async throws -> GatewayData {
-        try await GatewayData.open(store, in: fleet?.joined(), clock: clock)
+        try await GatewayData.open(store, through: TestFleet.databases, clock: clock)
     }
 
     var now: Date { time.withLock { $0 } }

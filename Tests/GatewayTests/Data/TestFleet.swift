@@ -11,8 +11,8 @@ import Testing
 /// The gateway's tests run once with gateways that stand alone, and once with `SALLYPORT_TEST_DATABASE`, the URL of a
 /// database whose tables they may make (`Tests/Scripts/with-postgresql` starts one).
 struct TestFleet: Sendable {
-    private let url: String
-    private let key = Fleet.generateKey()
+    let membership: FleetMembership
+    static let databases: DatabaseOpener = { try PostgresDatabase($0) }
 
     static var isStandalone: Bool { database == nil }
 
@@ -29,7 +29,8 @@ struct TestFleet: Sendable {
         let maker = try PostgresDatabase(database)
         _ = try await maker.transaction(.write) { try await $0.run("CREATE SCHEMA \(schema)", []) }
         await maker.close()
-        url = database + (database.contains("?") ? "&" : "?") + "options=-csearch_path%3D\(schema)"
+        let url = database + (database.contains("?") ? "&" : "?") + "options=-csearch_path%3D\(schema)"
+        membership = FleetMembership(url: url, key: FleetKey.generate())
     }
 
     /// A database of this run that is no fleet's.
@@ -45,13 +46,12 @@ struct TestFleet: Sendable {
     }
 
     /// Full access to the fleet's tables, without its key.
-    func owner() throws -> PostgresDatabase { try PostgresDatabase(url) }
+    func owner() throws -> PostgresDatabase { try PostgresDatabase(membership.url) }
 
-    /// As ``joined()``, with a key of another fleet.
-    func stranger() throws -> Fleet { try Fleet(PostgresDatabase(url), key: Fleet.generateKey()) }
-
-    /// Takes part in the fleet, over connections of its own.
-    func joined() throws -> Fleet { try Fleet(PostgresDatabase(url), key: key) }
+    /// The store of a gateway with a key of another fleet.
+    func stranger() throws -> FleetStore {
+        try FleetStore(owner(), key: #require(FleetKey(FleetKey.generate())))
+    }
 }
 
 /// A socket on a loopback address that takes connections, and never says anything.

@@ -74,9 +74,7 @@ import Testing
 
     @Test func aGatewayWithAnotherKeyReadsNothing() async throws {
         let stranger = try #require(fixture.fleet).stranger()
-        await #expect(throws: GatewayError(.store, "")) {
-            try await GatewayData.open(fixture.store, in: stranger) { Date() }
-        }
+        await #expect(throws: GatewayError(.store, "")) { try await stranger.changes(after: nil) }
     }
 
     @Test func noBodyContainsAName() async throws {

@@ -1,24 +1,6 @@
 internal import Crypto
 internal import Foundation
 
-/// What a gateway needs to take part in a fleet.
-package struct Fleet: Sendable {
-    let database: any FleetDatabase
-    let key: FleetKey
-
-    /// - Parameter key: 32 bytes, the same for all gateways of the fleet.
-    /// - Throws: `invalid` for a key of another length.
-    package init(_ database: any FleetDatabase, key: [UInt8]) throws(GatewayError) {
-        guard let key = FleetKey(key) else {
-            throw GatewayError(.invalid, "The key of a fleet has \(FleetKey.length) bytes.")
-        }
-        (self.database, self.key) = (database, key)
-    }
-
-    /// A new key.
-    package static func generateKey() -> [UInt8] { FleetKey.generate() }
-}
-
 /// The key of a fleet, with which every gateway of it seals what lies in the database: the database's owner can deny
 /// service, but can neither read nor grant anything.
 ///

@@ -1,0 +1,107 @@
+import Foundation
+import SallyportCore
+import TestSupport
+import Testing
+
+/// Gateways that share a PostgreSQL, by the program's commands.
+@Suite(.timeLimit(.minutes(2))) struct FleetProgramTests {
+    private let folder: TemporaryDirectory
+    private let server: PostgreSQL
+    private let url: String
+
+    init() async throws {
+        folder = try TemporaryDirectory()
+        let authority = try TestAuthority(name: "Database CA")
+        let address = try #require(IPAddress("127.0.0.1"))
+        server = try await PostgreSQL.start(
+            on: "127.0.0.1", in: folder, showing: authority.server(names: [], addresses: [address]))
+        let file = try folder.write(authority.pem, to: "database-ca.pem")
+        let password = try #require(
+            PostgreSQL.password.addingPercentEncoding(withAllowedCharacters: .alphanumerics))
+        url =
+            "postgresql://\(PostgreSQL.user):\(password)@127.0.0.1:\(server.port)/postgres"
+            + "?sslmode=verify-full&sslrootcert=\(file)"
+    }
+
+    private func program(_ arguments: [String]) async throws -> Outcome {
+        try await ChildProcess(Programs.built("sallyport"), arguments).outcome(within: .seconds(60))
+    }
+
+    private func words(_ arguments: String...) async throws -> String {
+        let outcome = try await program(arguments)
+        try #require(outcome.status == 0, "\(arguments): \(outcome.error)")
+        return outcome.output.trimmingCharacters(in: .whitespacesAndNewlines)
+    }
+
+    private func run(_ name: String) async throws -> ChildProcess {
+        let gateway = try ChildProcess(
+            Programs.gateway,
+            [
+                "gateway", "run", "--data", folder.file(name), "--control", "127.0.0.1:0", "--relay", "127.0.0.1:0",
+                "--json",
+            ])
+        let isReady = try await eventually(within: .seconds(30)) {
+            gateway.output.hasSuffix("\n") || !gateway.isRunning
+        }
+        try #require(isReady && gateway.isRunning, "\(gateway.error)")
+        return gateway
+    }
+
+    /// Two gateways that run: the first made the fleet, the second joined it.
+    private func fleet() async throws -> (first: ChildProcess, second: ChildProcess) {
+        let made = try await words(
+            "gateway", "init", "--data", folder.file("a"), "--name", "localhost", "--database", url)
+        #expect(made.contains("recovery key, shown only now: "))
+        let first = try await run("a")
+        let request = try await words("gateway", "join", "--data", folder.file("b"))
+        let invitation = try await words("gateway", "invite", request, "--data", folder.file("a"))
+        let joined = try await words(
+            "gateway", "join", invitation, "--data", folder.file("b"), "--name", "localhost")
+        #expect(joined.hasPrefix("joined the fleet as localhost"))
+        return (first, try await run("b"))
+    }
+
+    @Test func whatOneGatewayChangesTheOtherKnowsAndItOutlivesTheFirst() async throws {
+        let (first, second) = try await fleet()
+        defer {
+            first.signal(SIGKILL)
+            second.signal(SIGKILL)
+        }
+        _ = try await words("admin", "user", "add", "ann@corp.example", "--data", folder.file("a"))
+        let isKnown = try await eventually(within: .seconds(20)) {
+            try await words("admin", "user", "list", "--data", folder.file("b")) == "ann@corp.example"
+        }
+        #expect(isKnown)
+        first.signal(SIGKILL)
+        _ = try await words("admin", "user", "add", "bob@corp.example", "--data", folder.file("b"))
+        #expect(
+            try await words("admin", "user", "list", "--data", folder.file("b")) == "ann@corp.example\nbob@corp.example"
+        )
+    }
+
+    @Test func anInvitationIsForTheGatewayThatAskedForIt() async throws {
+        _ = try await words("gateway", "init", "--data", folder.file("a"), "--name", "localhost", "--database", url)
+        let request = try await words("gateway", "join", "--data", folder.file("b"))
+        #expect(try await words("gateway", "join", "--data", folder.file("b")) == request)
+        let invitation = try await words("gateway", "invite", request, "--data", folder.file("a"))
+        #expect(!invitation.contains("postgresql"))
+        _ = try await words("gateway", "join", "--data", folder.file("c"))
+        let stranger = try await program(
+            ["gateway", "join", invitation, "--data", folder.file("c"), "--name", "c.example"])
+        #expect(stranger.status != 0 && stranger.error.contains("request of another gateway"))
+    }
+
+    @Test func aSecondFleetInOneDatabaseIsRefused() async throws {
+        _ = try await words("gateway", "init", "--data", folder.file("a"), "--name", "localhost", "--database", url)
+        let again = try await program(
+            ["gateway", "init", "--data", folder.file("b"), "--name", "localhost", "--database", url])
+        #expect(again.status != 0 && again.error.contains("There is a fleet in the database already."))
+    }
+
+    @Test func aDatabaseThatIsNotThereIsNamedWithoutItsPassword() async throws {
+        let nowhere = url.replacing(":\(server.port)/", with: ":1/")
+        let outcome = try await program(
+            ["gateway", "init", "--data", folder.file("a"), "--name", "localhost", "--database", nowhere])
+        #expect(outcome.status != 0 && outcome.error.contains("127.0.0.1:1") && !outcome.error.contains("figures"))
+    }
+}
