@@ -1,5 +1,6 @@
 import Glibc
 import Logging
+import SallyportBase
 import SallyportCore
 import SallyportGateway
 import SallyportSecureStore

@@ -1,7 +1,7 @@
 internal import Crypto
 internal import Foundation
 internal import SallyportCore
-package import SallyportSecureStore
+internal import SallyportSecureStore
 internal import SallyportWire
 
 // How a gateway's data begin: alone, as the first of a fleet, or as another one of it.

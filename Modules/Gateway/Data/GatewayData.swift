@@ -2,7 +2,7 @@ internal import Crypto
 internal import Foundation
 internal import SallyportBase
 internal import SallyportCore
-package import SallyportSecureStore
+internal import SallyportSecureStore
 internal import SallyportWire
 internal import X509
 

@@ -48,31 +48,3 @@ struct ProcessGauges: Sendable {
         return boot + ticks / Double(sysconf(Int32(_SC_CLK_TCK)))
     }
 }
-
-/// The processor time of this process, as a counter.
-private final class ProcessorTime: Sendable {
-    private let counter: FloatingPointCounter
-    private let told = GaugeCell()
-
-    init(_ factory: any MetricsFactory) {
-        counter = FloatingPointCounter(label: MetricDescription.processorTime.name, factory: factory)
-    }
-
-    func refresh() {
-        var time = timespec()
-        guard clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time) == 0 else { return }
-        let now = Double(time.tv_sec) + Double(time.tv_nsec) / 1_000_000_000
-        counter.increment(by: now - told.value)
-        told.set(now)
-    }
-}
-
-/// The space that is left to this process in a file system.
-enum FileSystemSpace {
-    /// In bytes; nil if the path is not there.
-    static func free(at path: String) -> Int? {
-        var figures = statvfs()
-        guard statvfs(path, &figures) == 0 else { return nil }
-        return Int(figures.f_bavail) * Int(figures.f_frsize)
-    }
-}

@@ -47,26 +47,19 @@ import Testing
         return gateway
     }
 
-    /// Two gateways that run: the first made the fleet, the second joined it.
-    private func fleet() async throws -> (first: ChildProcess, second: ChildProcess) {
+    @Test func whatOneGatewayChangesTheOtherKnowsAndItOutlivesTheFirst() async throws {
         let made = try await words(
             "gateway", "init", "--data", folder.file("a"), "--name", "localhost", "--database", url)
         #expect(made.contains("recovery key, shown only now: "))
         let first = try await run("a")
+        defer { first.signal(SIGKILL) }
         let request = try await words("gateway", "join", "--data", folder.file("b"))
         let invitation = try await words("gateway", "invite", request, "--data", folder.file("a"))
         let joined = try await words(
             "gateway", "join", invitation, "--data", folder.file("b"), "--name", "localhost")
-        #expect(joined.hasPrefix("joined the fleet as localhost"))
-        return (first, try await run("b"))
-    }
-
-    @Test func whatOneGatewayChangesTheOtherKnowsAndItOutlivesTheFirst() async throws {
-        let (first, second) = try await fleet()
-        defer {
-            first.signal(SIGKILL)
-            second.signal(SIGKILL)
-        }
+        #expect(joined.hasPrefix("joined the fleet as localhost in "))
+        let second = try await run("b")
+        defer { second.signal(SIGKILL) }
         _ = try await words("admin", "user", "add", "ann@corp.example", "--data", folder.file("a"))
         let isKnown = try await eventually(within: .seconds(20)) {
             try await words("admin", "user", "list", "--data", folder.file("b")) == "ann@corp.example"
@@ -95,7 +88,8 @@ import Testing
         _ = try await words("gateway", "init", "--data", folder.file("a"), "--name", "localhost", "--database", url)
         let again = try await program(
             ["gateway", "init", "--data", folder.file("b"), "--name", "localhost", "--database", url])
-        #expect(again.status != 0 && again.error.contains("There is a fleet in the database already."))
+        #expect(
+            again.status != 0 && again.error.contains("There is a fleet in the database already"), "\(again.error)")
     }
 
     @Test func aDatabaseThatIsNotThereIsNamedWithoutItsPassword() async throws {

@@ -22,12 +22,13 @@ actor FleetStore: GatewayStore {
 
     /// Makes the tables and writes the first state.
     ///
-    /// - Throws: `alreadyInitialized` if there is a fleet.
+    /// - Throws: `exists` if there is a fleet.
     static func initialize(_ database: any FleetDatabase, key: FleetKey, _ authorities: AuthorityRecord) async throws {
         try await database.transaction(.write) { transaction in
             let found = try await transaction.run("SELECT count(*) FROM pg_class WHERE oid = to_regclass('fleet')", [])
             if try found.first?.integer(0) == 1 {
-                throw GatewayError(.alreadyInitialized, "There is a fleet in the database already.")
+                throw GatewayError(
+                    .exists, "There is a fleet in the database already: `gateway join` takes part in it.")
             }
             for statement in FleetSchema.steps.joined() { try await transaction.run(statement, []) }
             try await transaction.run(
