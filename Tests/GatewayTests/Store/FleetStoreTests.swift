@@ -56,6 +56,20 @@ import Testing
         #expect(try await fixture.data.admitted(presented).withdrawal == .locked)
     }
 
+    @Test(arguments: ["directory", "authority"])
+    func anOlderPolicyIsNotWrittenUpon(_ table: String) async throws {
+        try await run("CREATE TABLE kept AS SELECT * FROM \(table)")
+        try await fixture.perform(.addUser("eve"))
+        _ = await fixture.data.perform(.authority(.rotate))
+        try await run("UPDATE \(table) SET revision = kept.revision, body = kept.body FROM kept")
+        let reply = await fixture.data.perform(
+            table == "directory" ? .addUser("bob") : .authority(.finish(confirmed: true)))
+        #expect(isStoreFailure(reply))
+        try await fixture.data.refresh()
+        #expect(await fixture.data.directory.users["eve"] != nil)
+        #expect(await fixture.data.authorities.record.next != nil)
+    }
+
     @Test func aDatabaseThatWasPutBackIsNotWrittenTo() async throws {
         let before = await fixture.data.perform(.listUsers)
         try await run("UPDATE fleet SET revision = 1")

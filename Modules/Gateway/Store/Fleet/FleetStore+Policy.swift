@@ -27,11 +27,12 @@ extension FleetStore {
     }
 
     func revise(_ edit: @escaping @Sendable (AuthorityRecord) throws -> AuthorityRecord?) async throws -> Int64? {
-        let (key, newest) = (key, newest)
+        let (key, newest, least) = (key, newest, authorities)
         let revision = try await database.transaction(.write) { transaction -> Int64? in
             let rows = try await transaction.run("SELECT revision, body FROM authority FOR UPDATE", [])
             guard let row = rows.first else { throw FleetTables.missing("authority") }
             let old: Revised<AuthorityRecord> = try key.openSingle(row, table: "authority")
+            guard old.revision >= least else { throw FleetTables.wasPutBack("authority", old.revision, least) }
             guard let new = try edit(old.value) else { return nil }
             let revision = try await transaction.advance(from: newest)
             try await transaction.run(

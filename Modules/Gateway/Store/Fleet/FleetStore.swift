@@ -13,6 +13,8 @@ actor FleetStore: GatewayStore {
     let key: FleetKey
     /// The newest revision that was seen.
     private(set) var newest: Int64 = 0
+    /// The newest revision of the authorities that was seen.
+    private(set) var authorities: Int64 = 0
     /// The number of changes in the newest record that was seen of each instance.
     private(set) var updates: [InstanceIdentifier: Int64] = [:]
     /// The channel on which the database says that there is a new revision.
@@ -79,6 +81,7 @@ extension FleetStore {
             return changes
         }
         note(changes.revision, changes.instances)
+        authorities = max(authorities, changes.authorities?.revision ?? 0)
         return changes
     }
 

@@ -8,6 +8,14 @@ enum FleetTables {
     static func missing(_ table: String) -> GatewayError {
         GatewayError(.notInitialized, "Table \(table) of the database is empty: `gateway init --database` fills it.")
     }
+
+    /// A sealed row of an earlier time opens as well: only its revision tells.
+    static func wasPutBack(_ table: String, _ revision: Int64, _ known: Int64) -> GatewayError {
+        GatewayError(
+            .store,
+            "Table \(table) of the database is at revision \(revision) and was at \(known) before: it was put back. "
+                + "Nothing is written.")
+    }
 }
 
 extension FleetTransaction {
@@ -57,12 +65,16 @@ extension FleetTransaction {
         return try rows.first.map { row in try key.openSingle(row, table: table) }
     }
 
-    /// - Parameter lock: how the row is locked until the end of the transaction.
+    /// - Parameters:
+    ///   - known: as the caller knows it; the table must not have gone back behind it.
+    ///   - lock: how the row is locked until the end of the transaction.
     func directory(_ key: FleetKey, known: Revised<Directory>, lock: String) async throws -> Directory {
         guard let row = try await run("SELECT revision FROM directory \(lock)", []).first else {
             throw FleetTables.missing("directory")
         }
-        if try row.integer(0) == known.revision { return known.value }
+        let revision = try row.integer(0)
+        guard revision >= known.revision else { throw FleetTables.wasPutBack("directory", revision, known.revision) }
+        if revision == known.revision { return known.value }
         guard let whole = try await run("SELECT revision, body FROM directory", []).first else {
             throw FleetTables.missing("directory")
         }
