@@ -129,6 +129,7 @@ let package = Package(
         .systemLibrary(name: "CLinux", path: "Modules/CLinux"),
         .systemLibrary(name: "CNetlink", path: "Modules/CNetlink"),
         .systemLibrary(name: "CDoor", path: "Modules/CDoor"),
+        .systemLibrary(name: "CSocketDiagnosis", path: "Modules/CSocketDiagnosis"),
         cLibrary("CIDN2", pkgConfig: "libidn2", package: "libidn2-dev"),
         cLibrary("CLMDB", pkgConfig: "lmdb", package: "liblmdb-dev"),
         cLibrary("CPKCS11", pkgConfig: "p11-kit-1", package: "libp11-kit-dev"),
@@ -163,6 +164,8 @@ let package = Package(
 
         // Level 3
         module("Loading", dependencies: ["SallyportBase", "SallyportCore", .logging, .httpTypes]),
+        module(
+            "SocketDiagnosis", touching: .touchesC, dependencies: ["SallyportBase", "SallyportCore", "CSocketDiagnosis"]),
 
         // Level 4
         module(
@@ -307,7 +310,8 @@ let package = Package(
         module(
             "Gateway",
             dependencies: [
-                "SallyportBase", "SallyportCore", "SallyportLoading", "SallyportSecureStore", "SallyportWire", .crypto,
+                "SallyportBase", "SallyportCore", "SallyportLoading", "SallyportSecureStore",
+                "SallyportSocketDiagnosis", "SallyportWire", .crypto,
                 .asn1, .x509, .structuredFields, .httpTypes, .logging, .nioCore, .nioPosix, .nioHTTP1, .nioTLS, .nioSSL,
                 .hummingbird, .hummingbirdCore, .hummingbirdTLS, .yams, .lifecycle, .metrics,
             ]),
@@ -521,9 +525,10 @@ let package = Package(
             "Gateway",
             dependencies: [
                 "SallyportBase", "SallyportCore", "SallyportLoading", "SallyportGateway", "SallyportPostgreSQL",
-                "SallyportTransport", "SallyportWire", .crypto, .x509, .logging, .httpTypes, .hummingbirdCore, .metrics,
+                "SallyportSocketDiagnosis", "SallyportTransport", "SallyportWire", .crypto, .x509, .logging, .httpTypes, .hummingbirdCore, .metrics,
                 .nioCore, .nioPosix, .nioEmbedded, .nioSSL, .nioTLS,
             ]),
+        tests("SocketDiagnosis", dependencies: ["SallyportCore", "SallyportSocketDiagnosis"]),
         tests(
             "CommandLine",
             dependencies: [
@@ -603,7 +608,7 @@ let fuzzed: [Target.Dependency] = [
     "SallyportAuthorization",
     "SallyportHTTPAuthentication", "SallyportCache", "SallyportCookies", "SallyportURLLoading", "SallyportGateway",
     "SallyportDataURL", "SallyportUnixSocket", "SallyportCassette", "SallyportDoor", "SallyportKerberos",
-    "SallyportReachability",
+    "SallyportReachability", "SallyportSocketDiagnosis",
     "AnswerReaders", .httpTypes,
 ]
 package.targets += [

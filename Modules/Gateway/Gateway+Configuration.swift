@@ -26,6 +26,8 @@ extension Gateway {
         public var plainVerification: PlainVerification?
         /// Where metrics and health are told, for Prometheus and for what watches over the process; if nil, nowhere.
         public var metrics: MetricsListener?
+        /// Guards a foreign relay on this machine; if nil, there is none.
+        public var relayGuard: RelayGuardSettings?
 
         /// Listens on all addresses of this machine, at the default ports: 17433 for apps, 17533 for tunnels.
         public init() {}

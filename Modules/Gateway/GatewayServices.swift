@@ -25,6 +25,8 @@ struct GatewayServices: Service {
         let connections: Connections
         let relay: Relay
         let tokens: TokenEndpoints
+        /// Nil if no foreign relay is guarded.
+        let relayGuard: GuardService?
     }
 
     func run() async throws {
@@ -43,7 +45,7 @@ struct GatewayServices: Service {
         try await data.renewTokenKeys()
         let registry = metrics.map { _ in PrometheusRegistry(metrics: MetricDescription.all) }
         let parts = try await makeParts(.both(registry))
-        await observe(parts.relay, parts.metrics)
+        await observe(parts.relay, parts.relayGuard, parts.metrics)
         do { try await serve(parts, plain, makeObservation(parts, metrics, registry)) } catch {
             await parts.relay.shutdown()
             throw error
@@ -52,9 +54,10 @@ struct GatewayServices: Service {
     }
 
     /// The relay applies each change to open tunnels before the call that made the change returns.
-    private func observe(_ relay: Relay, _ metrics: GatewayMetrics) async {
+    private func observe(_ relay: Relay, _ relayGuard: GuardService?, _ metrics: GatewayMetrics) async {
         await data.onChange { data, change in
             relay.policyChanged()
+            relayGuard?.policyChanged()
             let committed = data.committed
             relay.whenLoopsAnswer { metrics.policyChange.record(since: committed) }
             guard case .identities = change else { return }
@@ -70,6 +73,7 @@ struct GatewayServices: Service {
         let administration = try await AdministrationServer.bind(data: data, path: folder, logger: logger)
         let hints = await data.followHints()
         let news = await data.store.news()
+        let guarding = try await parts.relayGuard?.start()
         try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask { try await control.run() }
             for service in [verification, observation.service] {
@@ -79,6 +83,7 @@ struct GatewayServices: Service {
                 group.addTask { try await Self.untilShutdown { await observation.health.run() } }
             }
             group.addTask { try await Self.untilShutdown { try await administration.run() } }
+            if let guarding { group.addTask { try await Self.untilShutdown { await guarding.run() } } }
             group.addTask { try await Self.untilShutdown { try await tick(parts, observation) } }
             group.addTask {
                 for await renewed in parts.current.renewals.cancelOnGracefulShutdown() {
@@ -146,6 +151,7 @@ struct GatewayServices: Service {
             if abs(data.clock().timeIntervalSince(lastLook)) >= 60 {
                 lastLook = data.clock()
                 parts.relay.policyChanged()
+                parts.relayGuard?.policyChanged()
                 data.contacts.note(await parts.events.listening, at: lastLook)
                 await observation.refresh()
             }
@@ -167,7 +173,8 @@ extension GatewayServices {
             metrics: metrics, current: current, events: EventHub(start: await data.settings.starts + 1),
             connections: connections, relay: try await makeRelay(current, connections),
             tokens: TokenEndpoints(
-                data: data, service: TokenService(current: current), metrics: metrics, logger: logger))
+                data: data, service: TokenService(current: current), metrics: metrics, logger: logger),
+            relayGuard: try makeGuard(current))
     }
 
     private func makeControl(_ parts: Parts) async throws -> HTTPService {
@@ -197,6 +204,7 @@ extension GatewayServices {
         // The files, sockets and loops opened from now on. Administration uses the descriptors that are kept from
         // connections.
         let ownUse = DescriptorLimit.used + 32 + (configuration.metrics == nil ? 0 : Self.metricsConnections)
+            + (configuration.relayGuard == nil ? 0 : GuardListener.maximumConnections)
         var limits = configuration.connections
         limits.perInstance = configuration.maximumTunnels + 64
         limits.descriptors = DescriptorShares(limit: limit, used: ownUse)

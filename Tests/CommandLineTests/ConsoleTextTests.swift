@@ -45,13 +45,15 @@ import Testing
 
     @Test func eachRelayOfAClusterIsALine() {
         let entries: [AdministrationReply.ClusterEntry] = [
-            .init(name: "west", relays: [.init(endpoint: "a:1"), .init(endpoint: "b:1", priority: 2)])
+            .init(name: "east", relays: [.init(endpoint: "c:1")], authorities: [String(repeating: "ab", count: 32)]),
+            .init(name: "west", relays: [.init(endpoint: "a:1"), .init(endpoint: "b:1", priority: 2)]),
         ]
         #expect(
             DirectoryTables.table(of: entries) == """
-                CLUSTER  RELAY  PRIORITY
-                west     a:1    1
-                west     b:1    2
+                CLUSTER  RELAY  PRIORITY  AUTHORITY
+                east     c:1    1         abababababababab
+                west     a:1    1         the gateway's
+                west     b:1    2         the gateway's
                 """)
     }
 

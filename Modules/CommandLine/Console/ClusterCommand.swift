@@ -14,6 +14,10 @@ struct ClusterCommand: ParsableCommand {
             help: "HOST:PORT[,PRIORITY] of each relay; 1 is tried first.",
             transform: expecting("HOST:PORT or HOST:PORT,PRIORITY, from 1 to 1000,"))
         var relays: [RelayArgument]
+        @Option(
+            help: ArgumentHelp(
+                "The authorities of the relays' certificates, PEM. Default: the gateway's own.", valueName: "file"))
+        var authority: String?
         @OptionGroup var location: DataLocationOptions
         @OptionGroup var output: OutputOptions
 
@@ -23,10 +27,11 @@ struct ClusterCommand: ParsableCommand {
             }
         }
 
-        func request() -> AdministrationCommand {
+        func request() throws -> AdministrationCommand {
             .setCluster(
                 name: name,
-                relays: relays.map { .init(endpoint: $0.endpoint.description, priority: $0.priority) })
+                relays: relays.map { .init(endpoint: $0.endpoint.description, priority: $0.priority) },
+                authorities: try authority.map { try InputFile.text($0) })
         }
         var acknowledgement: String { "cluster \(name) has \(Count.of(relays.count, "relay"))" }
     }

@@ -42,9 +42,12 @@ enum DirectoryTables {
 
     /// Never empty: the gateway is a cluster itself.
     static func table(of entries: [AdministrationReply.ClusterEntry]) -> String {
-        var table = Table(["CLUSTER", "RELAY", "PRIORITY"])
+        var table = Table(["CLUSTER", "RELAY", "PRIORITY", "AUTHORITY"])
         for entry in entries {
-            for relay in entry.relays { table.append([entry.name, relay.endpoint, "\(relay.priority)"]) }
+            let authority = entry.authorities.map { $0.map { "\($0.prefix(16))" }.joined(separator: ", ") }
+            for relay in entry.relays {
+                table.append([entry.name, relay.endpoint, "\(relay.priority)", authority ?? "the gateway's"])
+            }
         }
         return table.text
     }

@@ -9,7 +9,7 @@ struct GatewayCommand: ParsableCommand {
         commandName: "gateway", abstract: "Create and run a gateway.",
         subcommands: [
             InitCommand.self, RunCommand.self, CertificateCommand.self, AuthorityCommand.self, InviteCommand.self,
-            JoinCommand.self,
+            JoinCommand.self, ACLHelperCommand.self,
         ])
 
     struct InitCommand: AsyncParsableCommand {
@@ -68,6 +68,7 @@ struct GatewayCommand: ParsableCommand {
             transform: expecting("HOST:PORT"))
         var metrics: BindArgument?
         @Flag(help: "Let --metrics listen on addresses that other machines can reach.") var metricsInsecure = false
+        @OptionGroup var guarding: GuardOptions
         @OptionGroup var logging: LogOptions
         @OptionGroup var output: OutputOptions
 
@@ -93,8 +94,9 @@ struct GatewayCommand: ParsableCommand {
             try await GatewayHost(location).run(configuration(), logger: Logger(label: "sallyport.gateway")) { bound in
                 let verification = bound.verification.map { ", verification without TLS \($0)" } ?? ""
                 let metrics = bound.metrics.map { ", metrics \($0)" } ?? ""
+                let guarding = bound.guard.map { ", guard \($0)" } ?? ""
                 output.print(
-                    bound, "ready: control \(bound.control), relay \(bound.relay)\(verification)\(metrics)")
+                    bound, "ready: control \(bound.control), relay \(bound.relay)\(verification)\(metrics)\(guarding)")
             }
         }
 
@@ -115,6 +117,7 @@ struct GatewayCommand: ParsableCommand {
             configuration.metrics = metrics.map {
                 .init(host: $0.host, port: Int($0.port), isInsecureAllowed: metricsInsecure)
             }
+            configuration.relayGuard = guarding.settings
             return configuration
         }
     }

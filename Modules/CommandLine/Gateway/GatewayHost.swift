@@ -95,6 +95,8 @@ struct GatewayHost {
         let verification: String?
         /// Where metrics and health are told, if that was requested.
         let metrics: String?
+        /// The socket at which a foreign relay asks, if that was requested.
+        let `guard`: String?
         let ready = true
 
         init(_ bound: Gateway.Listeners, of configuration: Gateway.Configuration) {
@@ -104,6 +106,7 @@ struct GatewayHost {
                 Self.address(configuration.plainVerification?.host ?? "", $0)
             }
             metrics = bound.metricsPort.map { Self.address(configuration.metrics?.host ?? "", $0) }
+            `guard` = configuration.relayGuard?.path
         }
 
         private static func address(_ host: String, _ port: Int) -> String {

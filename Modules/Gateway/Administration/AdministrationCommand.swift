@@ -47,7 +47,8 @@ package enum AdministrationCommand: Sendable, Hashable, Codable {
     /// Of ``Directory/knownSchemes``, in any case of letters.
     case allowScheme(name: String)
     case forbidScheme(name: String)
-    case setCluster(name: String, relays: [RelayEntry])
+    /// `authorities` are those of the relays' certificates, PEM; nil for the gateway's own.
+    case setCluster(name: String, relays: [RelayEntry], authorities: String? = nil)
     case removeCluster(name: String)
     /// HOST or HOST:PORT. Answered with ``AdministrationReply/warned(_:)`` if no app can reach it.
     case addRealm(name: String, kdc: String)

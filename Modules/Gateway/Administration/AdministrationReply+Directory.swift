@@ -40,10 +40,13 @@ extension AdministrationReply {
         package var name: String
         /// In the order in which they are tried.
         package var relays: [AdministrationCommand.RelayEntry]
+        /// The SHA-256 of each authority of the relays' certificates, in hexadecimal; nil for the gateway's own.
+        package var authorities: [String]?
 
-        package init(name: String, relays: [AdministrationCommand.RelayEntry]) {
+        package init(name: String, relays: [AdministrationCommand.RelayEntry], authorities: [String]? = nil) {
             self.name = name
             self.relays = relays
+            self.authorities = authorities
         }
     }
 }

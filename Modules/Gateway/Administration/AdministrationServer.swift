@@ -87,13 +87,6 @@ struct AdministrationServer: Sendable {
     }
 }
 
-/// `struct ucred` of unix(7), which Swift's glibc module leaves out.
-private struct PeerCredentials: Sendable {
-    var process: pid_t = 0
-    var uid: uid_t = 0
-    var gid: gid_t = 0
-}
-
 extension AdministrationCommand {
     /// The case's name: what a log may hold of a command.
     var name: String { String("\(self)".prefix { $0 != "(" }) }

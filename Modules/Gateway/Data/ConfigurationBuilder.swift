@@ -107,7 +107,7 @@ struct ConfigurationBuilder: Sendable {
             + (try directory.clusters.sorted { $0.key < $1.key }.map { name, relays in
                 .init(
                     name: name, relays: try relays.map { .init(try Endpoint($0.endpoint), priority: $0.priority) },
-                    authorities: relayAuthorities)
+                    authorities: try directory.authorities(of: name)?.ders ?? relayAuthorities)
             })
     }
 }

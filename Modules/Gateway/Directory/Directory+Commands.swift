@@ -45,8 +45,9 @@ extension Directory {
         case .blockTLS(let version): blockedTLS.insert(try Self.tlsVersion(version))
         case .unblockTLS(let version): blockedTLS.remove(try Self.tlsVersion(version))
         case .setTLSFloor(let version): tlsFloor = try Self.tlsVersion(version)
-        case .setCluster(let name, let relays):
-            try setCluster(name, relays.map { Relay(endpoint: $0.endpoint, priority: $0.priority) })
+        case .setCluster(let name, let relays, let authorities):
+            try setCluster(
+                name, relays.map { Relay(endpoint: $0.endpoint, priority: $0.priority) }, authorities: authorities)
         case .removeCluster(let name): try removeCluster(name)
         case .allowScheme(let name): try allowScheme(name)
         case .forbidScheme(let name): try forbidScheme(name)

@@ -50,6 +50,8 @@ struct Declaration: Codable, Sendable, Hashable {
     struct Cluster: Codable, Sendable, Hashable {
         var name: String
         var relays: [Relay]
+        /// PEM.
+        var authorities: String?
     }
 
     struct Relay: Codable, Sendable, Hashable {
@@ -145,7 +147,7 @@ extension Declaration {
         ],
         "users": ["name", "userPrincipalName", "entitlements"],
         "entitlements": ["app", "versions"],
-        "clusters": ["name", "relays"],
+        "clusters": ["name", "relays", "authorities"],
         "relays": ["server", "priority"],
         "servers": ["server", "app", "priority", "route", "secondary", "address"],
         "routes": ["domain", "route", "secondary", "ports"],
@@ -204,7 +206,7 @@ extension Directory {
         }
         declaration.clusters = clusters.sorted { $0.key < $1.key }.map { name, relays in
             let relays = relays.map { Declaration.Relay(server: $0.endpoint, priority: $0.priority) }
-            return Declaration.Cluster(name: name, relays: relays)
+            return Declaration.Cluster(name: name, relays: relays, authorities: clusterAuthorities?[name])
         }
         declaration.servers = servers.map { server in
             Declaration.Server(
@@ -257,7 +259,8 @@ extension Directory {
     private mutating func apply(_ declared: [Declaration.Cluster]) throws(GatewayError) {
         for cluster in declared {
             try setCluster(
-                cluster.name, cluster.relays.map { Relay(endpoint: $0.server, priority: $0.priority ?? 1) })
+                cluster.name, cluster.relays.map { Relay(endpoint: $0.server, priority: $0.priority ?? 1) },
+                authorities: cluster.authorities)
         }
     }
 
@@ -351,6 +354,10 @@ extension Directory {
         for (name, relays) in clusters {
             let text = relays.map { "\($0.endpoint),\($0.priority)" }.joined(separator: " ")
             lines.insert("cluster \(name) \(text)")
+            let authorities = try? self.authorities(of: name)
+            for fingerprint in authorities?.fingerprints ?? [] {
+                lines.insert("cluster \(name) authority \(fingerprint)")
+            }
         }
         for version in blockedTLS { lines.insert("tls block \(version)") }
         if let tlsFloor { lines.insert("tls floor \(tlsFloor)") }

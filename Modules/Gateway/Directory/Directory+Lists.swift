@@ -47,7 +47,10 @@ extension Directory {
     var clusterEntries: [AdministrationReply.ClusterEntry] {
         clusters.sorted { $0.key < $1.key }.map { name, relays in
             let sorted = relays.sorted { ($0.priority, $0.endpoint) < ($1.priority, $1.endpoint) }
-            return .init(name: name, relays: sorted.map { .init(endpoint: $0.endpoint, priority: $0.priority) })
+            let authorities = try? self.authorities(of: name)
+            return .init(
+                name: name, relays: sorted.map { .init(endpoint: $0.endpoint, priority: $0.priority) },
+                authorities: authorities?.fingerprints)
         }
     }
 }

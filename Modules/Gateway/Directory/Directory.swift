@@ -81,6 +81,9 @@ struct Directory: Sendable, Hashable, Codable {
     var allowedSchemes: Set<String>?
     /// By name, without the gateway's own.
     var clusters: [String: [Relay]] = [:]
+    /// The authorities of relays' certificates, PEM, by cluster, where they are not the gateway's; nil if there are none,
+    /// as in data of older versions.
+    var clusterAuthorities: [String: String]?
     /// KDCs of realms, by name; nil if there are none, as in data of older versions.
     var kdcs: [String: [String]]?
     /// In seconds; nil for the default, as in data of older versions.
@@ -264,33 +267,6 @@ extension Directory {
             throw GatewayError(.notFound, "No route for \(name) is set: `admin route list` shows them.")
         }
     }
-
-    mutating func setCluster(_ name: String, _ relays: [Relay]) throws(GatewayError) {
-        guard Route.isClusterName(name), name != Route.mainCluster else {
-            throw GatewayError(.invalid, "A cluster has a name of its own; \(Route.mainCluster) is the gateway's.")
-        }
-        guard (1...Limits.relays).contains(relays.count) else {
-            throw GatewayError(.invalid, "A cluster has 1 to \(Limits.relays) relays.")
-        }
-        var parsed: [Relay] = []
-        for relay in relays {
-            guard (1...1000).contains(relay.priority) else { throw GatewayError(.invalid, "A priority is 1 to 1000.") }
-            parsed.append(Relay(endpoint: try Self.endpoint(relay.endpoint).description, priority: relay.priority))
-        }
-        if clusters[name] == nil { try check(clusters.count, Limits.clusters, "clusters") }
-        clusters[name] = parsed
-    }
-
-    mutating func removeCluster(_ name: String) throws(GatewayError) {
-        guard clusters[name] != nil else {
-            throw GatewayError(.notFound, "No cluster \(name) is set: `admin cluster list` shows them.")
-        }
-        guard !isUsed(cluster: name) else {
-            throw GatewayError(.invalid, "Cluster \(name) is in use: change its routes first.")
-        }
-        clusters[name] = nil
-    }
-
 }
 
 // MARK: Parsing text

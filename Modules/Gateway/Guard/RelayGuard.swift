@@ -1,0 +1,177 @@
+internal import Logging
+internal import SallyportCore
+internal import SallyportSocketDiagnosis
+
+/// Judges the tunnels of a foreign relay by a policy, at each CONNECT and again when the policy changes, and ends those
+/// that are no longer allowed by destroying the clients' connections to the relay.
+///
+/// An actor, since all questions share the table of tunnels. A question is judged and its tunnel entered without a
+/// suspension between the two, so that a change of the policy finds either the tunnel or a question that comes after it.
+package actor RelayGuard {
+    /// How often it is looked for tunnels that have ended.
+    static let interval: Duration = .seconds(5)
+    /// The most rounds in which connections are ended that come while others are ended.
+    private static let rounds = 16
+    /// So many tunnels are gone through before a question may be judged in between.
+    private static let turn = 256
+
+    private let policy: any RelayPolicy
+    /// Where the relay listens; nil if no tunnels are ended.
+    private let port: UInt16?
+    private let logger: Logger
+    private var sockets: SocketDiagnosis
+    private var table: TunnelTable
+    private var isEnding = false
+    private let changes: AsyncStream<Void>
+    private nonisolated let changed: AsyncStream<Void>.Continuation
+
+    /// - Parameters:
+    ///   - port: where the relay listens for TLS; connections at other ports are never ended. Nil to judge new tunnels
+    ///     only.
+    ///   - maximumTunnels: of one instance.
+    init(
+        policy: any RelayPolicy, endingTunnelsAt port: UInt16?, maximumTunnels: Int, logger: Logger
+    ) throws(GatewayError) {
+        self.policy = policy
+        self.port = port
+        self.logger = logger
+        table = TunnelTable(perInstance: maximumTunnels)
+        (changes, changed) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
+        do { sockets = try SocketDiagnosis() } catch {
+            throw GatewayError(.internalFailure, "The kernel answers no question about sockets: \(error).")
+        }
+    }
+
+    var tunnelCount: Int { table.tunnels.count }
+
+    /// Judges the open tunnels again, within a second. Call it when the policy already uses the new rules.
+    package nonisolated func policyChanged() { changed.yield() }
+}
+
+// MARK: Questions
+
+extension RelayGuard {
+    func answer(_ question: GuardQuestion) -> GuardAnswer {
+        if isEnding { return .failed("The guard ends.") }
+        if let port, question.ends.local.port != port {
+            return .failed("The relay asks for port \(question.ends.local.port), but --guard-port is \(port).")
+        }
+        guard let client = policy.client(presenting: question.certificate) else {
+            return .refused("The certificate is not accepted.")
+        }
+        let verdict = RelayJudgement(client.decide(question.target), of: question.target)
+        guard case .allowed(let instance) = verdict, port != nil else { return verdict.answer }
+        return enter(question, of: client, instance)
+    }
+
+    private func enter(_ question: GuardQuestion, of client: any RelayClient, _ instance: String) -> GuardAnswer {
+        let found: TCPConnection?
+        do { found = try sockets.connection(question.ends) } catch {
+            return .failed("The kernel does not say whether the connection is there: \(error).")
+        }
+        // What is not found now could not be ended later.
+        guard let found else {
+            return .failed("The kernel knows no such connection: guard and relay share a network namespace.")
+        }
+        let tunnel = GuardedTunnel(client: client, target: question.target, instance: instance, connection: found)
+        return table.add(tunnel).map { .refused($0) } ?? .allowed(instance: instance)
+    }
+}
+
+// MARK: Open tunnels
+
+extension RelayGuard {
+    /// Ends the connections that the relay has already: with whose certificate they were opened is not known.
+    ///
+    /// - Throws: `forbidden` if this process may not end connections.
+    func start() throws(GatewayError) {
+        guard let port else { return }
+        do throws(SocketDiagnosisError) {
+            try sockets.tryDestroying()
+            let ended = try endAll(at: port)
+            guard ended > 0 else { return }
+            logger.notice(
+                "A foreign relay's connections were ended, since it is not known whose they are.",
+                metadata: ["connections": "\(ended)", "port": "\(port)"])
+        } catch {
+            throw Self.failure(error)
+        }
+    }
+
+    private static func failure(_ error: SocketDiagnosisError) -> GatewayError {
+        if error.isNotPermitted {
+            return GatewayError(
+                .forbidden,
+                "A guard ends connections, for which it needs the capability CAP_NET_ADMIN: add it, or give --no-destroy.")
+        }
+        if error.isNotSupported {
+            return GatewayError(
+                .forbidden,
+                "A guard ends connections, which this kernel cannot (CONFIG_INET_DIAG_DESTROY): give --no-destroy.")
+        }
+        return GatewayError(.internalFailure, "A guard cannot end connections: \(error).")
+    }
+
+    /// Lists and ends until a list is empty: a list may miss a connection while others come and go.
+    private func endAll(at port: UInt16) throws(SocketDiagnosisError) -> Int {
+        var ended = 0
+        for _ in 0..<Self.rounds {
+            let found = try sockets.connections(at: port)
+            if found.isEmpty { break }
+            for connection in found where try sockets.destroy(connection) { ended += 1 }
+        }
+        return ended
+    }
+
+    /// Follows the policy until the task is cancelled, and then ends all tunnels, which nothing would judge any more.
+    func run() async {
+        guard port != nil else { return await untilCancelled() }
+        await withTaskGroup(of: Void.self) { group in
+            group.addTask { for await _ in self.changes { await self.reconsider() } }
+            group.addTask {
+                while (try? await Task.sleep(for: Self.interval)) != nil { await self.forgetEnded() }
+            }
+            await group.waitForAll()
+        }
+        isEnding = true
+        for tunnel in table.tunnels.values { end(tunnel, because: "The guard ends.") }
+    }
+
+    private func untilCancelled() async { for await _ in changes {} }
+
+    /// Judges every open tunnel by the present policy.
+    func reconsider() async {
+        await forEach { guardian, tunnel in
+            let judgement = RelayJudgement(tunnel.client.reconsider(tunnel.target), of: tunnel.target)
+            if case .refused(let reason) = judgement { guardian.end(tunnel, because: reason) }
+        }
+    }
+
+    /// Forgets the tunnels that ended by themselves.
+    func forgetEnded() async {
+        await forEach { guardian, tunnel in
+            guard (try? guardian.sockets.isThere(tunnel.connection)) == false else { return }
+            guardian.table.remove(tunnel)
+        }
+    }
+
+    private func forEach(_ body: (isolated RelayGuard, GuardedTunnel) -> Void) async {
+        for (index, tunnel) in Array(table.tunnels.values).enumerated() {
+            body(self, tunnel)
+            if index % Self.turn == Self.turn - 1 { await Task.yield() }
+        }
+    }
+
+    /// A tunnel that cannot be ended stays in the table, and is tried again with the next change.
+    private func end(_ tunnel: GuardedTunnel, because reason: String) {
+        do { try sockets.destroy(tunnel.connection) } catch {
+            return logger.error(
+                "A foreign relay's tunnel cannot be ended.",
+                metadata: ["instance": "\(tunnel.instance)", "error": "\(error)"])
+        }
+        table.remove(tunnel)
+        logger.info(
+            "A foreign relay's tunnel was ended.",
+            metadata: ["instance": "\(tunnel.instance)", "target": "\(tunnel.target)", "reason": "\(reason)"])
+    }
+}

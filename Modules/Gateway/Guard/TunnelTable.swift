@@ -1,0 +1,53 @@
+internal import SallyportCore
+internal import SallyportSocketDiagnosis
+
+/// A tunnel of a foreign relay that was allowed.
+struct GuardedTunnel: Sendable {
+    let client: any RelayClient
+    let target: Endpoint
+    let instance: String
+    /// The client's connection to the relay.
+    let connection: TCPConnection
+}
+
+/// The tunnels that a guard has allowed and that may be open, by the ends of the clients' connections.
+struct TunnelTable: Sendable {
+    /// The most tunnels of all instances.
+    static let maximum = 65_536
+
+    private(set) var tunnels: [SocketEnds: GuardedTunnel] = [:]
+    private var counts: [String: Int] = [:]
+    private let limit: Int
+    private let perInstance: Int
+
+    init(limit: Int = Self.maximum, perInstance: Int) {
+        self.limit = limit
+        self.perInstance = perInstance
+    }
+
+    /// Enters a tunnel; returns why it may not be opened where there are too many. On a connection that has one, it is in
+    /// that one's place: the relay has ended that one, or could not open it.
+    mutating func add(_ tunnel: GuardedTunnel) -> String? {
+        let ends = tunnel.connection.ends
+        remove(ends)
+        guard tunnels.count < limit else { return "There are \(limit) tunnels, the most." }
+        guard counts[tunnel.instance, default: 0] < perInstance else {
+            return "The instance has \(perInstance) tunnels, the most."
+        }
+        tunnels[ends] = tunnel
+        counts[tunnel.instance, default: 0] += 1
+        return nil
+    }
+
+    mutating func remove(_ ends: SocketEnds) {
+        guard let tunnel = tunnels.removeValue(forKey: ends) else { return }
+        let count = counts[tunnel.instance, default: 1] - 1
+        counts[tunnel.instance] = count > 0 ? count : nil
+    }
+
+    /// Removes a tunnel unless another one has its place by now.
+    mutating func remove(_ tunnel: GuardedTunnel) {
+        guard tunnels[tunnel.connection.ends]?.connection == tunnel.connection else { return }
+        remove(tunnel.connection.ends)
+    }
+}
