@@ -165,7 +165,8 @@ let package = Package(
         // Level 3
         module("Loading", dependencies: ["SallyportBase", "SallyportCore", .logging, .httpTypes]),
         module(
-            "SocketDiagnosis", touching: .touchesC, dependencies: ["SallyportBase", "SallyportCore", "CSocketDiagnosis"]),
+            "SocketDiagnosis", touching: .touchesC,
+            dependencies: ["SallyportBase", "SallyportCore", "CSocketDiagnosis"]),
 
         // Level 4
         module(
@@ -525,7 +526,8 @@ let package = Package(
             "Gateway",
             dependencies: [
                 "SallyportBase", "SallyportCore", "SallyportLoading", "SallyportGateway", "SallyportPostgreSQL",
-                "SallyportSocketDiagnosis", "SallyportTransport", "SallyportWire", .crypto, .x509, .logging, .httpTypes, .hummingbirdCore, .metrics,
+                "SallyportSocketDiagnosis", "SallyportTransport", "SallyportWire", .crypto, .x509, .logging, .httpTypes,
+                .hummingbirdCore, .metrics,
                 .nioCore, .nioPosix, .nioEmbedded, .nioSSL, .nioTLS,
             ]),
         tests("SocketDiagnosis", dependencies: ["SallyportCore", "SallyportSocketDiagnosis"]),

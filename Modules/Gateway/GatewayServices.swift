@@ -203,7 +203,8 @@ extension GatewayServices {
         let limit = DescriptorLimit.raise() ?? 1024
         // The files, sockets and loops opened from now on. Administration uses the descriptors that are kept from
         // connections.
-        let ownUse = DescriptorLimit.used + 32 + (configuration.metrics == nil ? 0 : Self.metricsConnections)
+        let ownUse =
+            DescriptorLimit.used + 32 + (configuration.metrics == nil ? 0 : Self.metricsConnections)
             + (configuration.relayGuard == nil ? 0 : GuardListener.maximumConnections)
         var limits = configuration.connections
         limits.perInstance = configuration.maximumTunnels + 64

@@ -60,7 +60,9 @@ private struct LoopbackPair: ~Copyable {
         var length = socklen_t(MemoryLayout<sockaddr_in>.size)
         // The pointer is used during the call only.
         let result = unsafe withUnsafeMutablePointer(to: &address) { pointer in
-            unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { unsafe getsockname(descriptor, $0, &length) }
+            unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                unsafe getsockname(descriptor, $0, &length)
+            }
         }
         return result == 0 ? UInt16(bigEndian: address.sin_port) : nil
     }

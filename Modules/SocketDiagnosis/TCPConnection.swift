@@ -1,5 +1,5 @@
 internal import SallyportBase
-package import SallyportCore
+internal import SallyportCore
 
 /// A TCP connection of this machine, as the kernel names it. A later connection with the same ends is another one.
 package struct TCPConnection: Sendable, Hashable {

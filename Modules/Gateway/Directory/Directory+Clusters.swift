@@ -27,7 +27,8 @@ extension Directory {
         others[name] = authorities?.pem
         guard others.values.reduce(0, { $0 + $1.utf8.count }) <= ClusterAuthorities.maximumLength else {
             throw GatewayError(
-                .invalid, "The authorities of all clusters have at most \(ClusterAuthorities.maximumLength) bytes of PEM.")
+                .invalid,
+                "The authorities of all clusters have at most \(ClusterAuthorities.maximumLength) bytes of PEM.")
         }
         clusters[name] = parsed
         clusterAuthorities = others.isEmpty ? nil : others

@@ -65,7 +65,8 @@ package enum ACLQuery: Sendable, Hashable {
         let (head, foot) = ("-----BEGIN CERTIFICATE-----\n", "-----END CERTIFICATE-----")
         let trimmed = text.trimmingCharacters(in: .newlines)
         guard trimmed.hasPrefix(head), trimmed.hasSuffix(foot), trimmed.utf8.count >= head.utf8.count + foot.utf8.count,
-            let der = Data(base64Encoded: trimmed.dropFirst(head.count).dropLast(foot.count).split(separator: "\n").joined()),
+            let der = Data(
+                base64Encoded: trimmed.dropFirst(head.count).dropLast(foot.count).split(separator: "\n").joined()),
             !der.isEmpty, der.count <= GuardQuestion.maximumCertificate
         else { throw GuardMistake("USER_CERT is not one certificate of at most 8192 bytes.") }
         return Array(der)

@@ -102,7 +102,8 @@ extension RelayGuard {
         if error.isNotPermitted {
             return GatewayError(
                 .forbidden,
-                "A guard ends connections, for which it needs the capability CAP_NET_ADMIN: add it, or give --no-destroy.")
+                "A guard ends connections, for which it needs the capability CAP_NET_ADMIN: add it, or give --no-destroy."
+            )
         }
         if error.isNotSupported {
             return GatewayError(
@@ -118,7 +119,9 @@ extension RelayGuard {
         for _ in 0..<Self.rounds {
             let found = try sockets.connections(at: port)
             if found.isEmpty { break }
-            for connection in found where try sockets.destroy(connection) { ended += 1 }
+            for connection in found {
+                if try sockets.destroy(connection) { ended += 1 }
+            }
         }
         return ended
     }

@@ -9,23 +9,18 @@ enum RelayJudgement: Sendable, Hashable {
     init(_ verdict: RelayVerdict, of target: Endpoint) {
         switch verdict {
         case .refused(_, let details, _): self = .refused(details)
-        case .allowed(let instance, _, let mayBeLocal, let rules):
-            if let reason = Self.denial(of: target, mayBeLocal, rules) {
-                self = .refused(reason)
-            } else {
-                self = .allowed(instance: instance)
-            }
+        case .allowed(let instance, _, let mayBeLocal, _):
+            // Denied networks were judged with the target, as far as it is an address.
+            self = mayBeLocal || !Self.isLocal(target.host) ? .allowed(instance: instance) : .refused(Self.forbidden)
         }
     }
 
-    /// Why the address that a target is may not be connected to.
-    private static func denial(of target: Endpoint, _ mayBeLocal: Bool, _ rules: AddressRules) -> String? {
-        switch target.host {
-        case .name(let name):
-            return name == "localhost" && !mayBeLocal ? "The name leads to a forbidden address." : nil
-        case .address(let address):
-            if address.scope != .general, !mayBeLocal { return "The address is a forbidden one." }
-            return rules.denial(of: address, port: target.port, for: target).map { "The address is denied: \($0)." }
+    private static let forbidden = "The target is a forbidden address."
+
+    private static func isLocal(_ host: Host) -> Bool {
+        switch host {
+        case .name(let name): name == "localhost"
+        case .address(let address): address.scope != .general
         }
     }
 

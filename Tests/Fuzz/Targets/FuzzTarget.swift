@@ -25,6 +25,7 @@ struct FuzzTarget: Sendable, CustomStringConvertible {
 
     static let all =
         core + web + answers + cookies + wire + store + cache + gateway + plugins + kerberos + network + door
+        + guarding
 }
 
 /// Something that must hold of a parser does not.

@@ -59,9 +59,12 @@ struct ACLQueryTests {
         ("3 10.0.0.2 1 10.0.0.1 3129 a.example 443 x", "not one certificate"),
         ("3 10.0.0.2 1 10.0.0.1 3129 a.example 443 %2D%2D", "not one certificate"),
         ("3 10.0.0.2 1 10.0.0.1 3129 a.example 443 \\x -", "quote modifier"),
-        ("3 10.0.0.2 1 10.0.0.1 3129 a.example 443 -----BEGIN CERTIFICATE-----\\n-----END CERTIFICATE-----\\n -", "not one"),
-        ("3 10.0.0.2 1 10.0.0.1 3129 a.example 443 \(pem)\(pem) -", "not one certificate"),
-        ("3 10.0.0.2 1 10.0.0.1 3129 a.example 443 \(pem) extra", "not one certificate"),
+        (
+            "3 10.0.0.2 1 10.0.0.1 3129 a.example 443 -----BEGIN CERTIFICATE-----\\n-----END CERTIFICATE-----\\n -",
+            "not one"
+        ),
+        ("3 10.0.0.2 1 10.0.0.1 3129 a.example 443 \(ACLQueryTests.pem)\(ACLQueryTests.pem) -", "not one certificate"),
+        ("3 10.0.0.2 1 10.0.0.1 3129 a.example 443 \(ACLQueryTests.pem) extra", "not one certificate"),
     ])
     func whatCannotBeJudgedIsAMistakeOnItsChannel(line: String, message: String) throws {
         let told = try #require(mistake(line), "\(query(line))")

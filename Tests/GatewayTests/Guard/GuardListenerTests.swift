@@ -104,7 +104,7 @@ import Testing
             do {
                 _ = try await service().start()
                 #expect(Bool(false))
-            } catch { #expect(error.code == .inUse) }
+            } catch { #expect((error as? GatewayError)?.code == .inUse) }
             #expect(await GuardClient(path: path).ask(try Self.question()) == .allowed(instance: "one"))
         }
         // What a process left behind is in nobody's way.
@@ -122,8 +122,8 @@ import Testing
     }
 
     private func use(_ body: (UnsafePointer<sockaddr>, socklen_t) -> Int32) -> Int32 {
-        var address = address()
-        return withUnsafePointer(to: &address) {
+        var place = address()
+        return withUnsafePointer(to: &place) {
             $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
                 body($0, socklen_t(MemoryLayout<sockaddr_un>.size))
             }

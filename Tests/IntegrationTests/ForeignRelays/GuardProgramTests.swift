@@ -1,4 +1,5 @@
 import Foundation
+import Glibc
 import TestSupport
 import Testing
 
@@ -34,13 +35,14 @@ struct GuardProgramTests {
     }
 
     @Test func eachLineIsAnsweredOnItsChannel() async throws {
-        let site = try await Site.start()
+        let folder = try TemporaryDirectory()
         let input = Self.line + "8 x\n" + Self.line.replacing("7 ", with: "9 ", maxReplacements: 1)
-        let outcome = try await help(as: 0, site.folder.file("none.sock"), input)
+        let outcome = try await help(as: 0, folder.file("none.sock"), input)
         #expect(outcome.status == 0, "\(outcome.error)")
         let lines = outcome.output.split(separator: "\n").sorted()
-        #expect(lines.count == 3 && zip(lines, ["7 BH ", "8 BH ", "9 BH "]).allSatisfy { $0.hasPrefix($1) }, "\(lines)")
-        let without = try await help(as: 0, site.folder.file("none.sock"), "no channel\n")
+        #expect(
+            lines.count == 3 && zip(lines, ["7 BH ", "8 BH ", "9 BH "]).allSatisfy { $0.hasPrefix($1) }, "\(lines)")
+        let without = try await help(as: 0, folder.file("none.sock"), "no channel\n")
         #expect(without.status == 64 && without.output.isEmpty, "\(without.output)")
         #expect(without.error.contains("A line of Squid's does not begin with the number of a channel."))
     }

@@ -1,4 +1,5 @@
 import Foundation
+import Glibc
 import TestSupport
 import Testing
 
@@ -12,7 +13,9 @@ struct HTTPDRelayTests {
         let page = foreign.url("/report.txt", byAddress: true)
         #expect(try await foreign.status(page, as: client) == "200", "\(httpd.messages)")
         #expect(try await foreign.status("https://127.0.0.1:\(foreign.port)/", as: client) == "403")
-        #expect(httpd.log.contains { $0.hasPrefix("200 \(client.instance) CONNECT") }, "\(httpd.log)")
+        #expect(
+            try await eventually { httpd.log.contains { $0.hasPrefix("200 \(client.instance) CONNECT") } },
+            "\(httpd.log)")
 
         let loading = try await foreign.tunnel(client, byAddress: true)
         try await foreign.site.admin("lock", client.instance)

@@ -1,4 +1,5 @@
 import Foundation
+import Glibc
 import TestSupport
 import Testing
 
@@ -23,18 +24,18 @@ struct SquidRelayTests {
 
     /// The gateway's own authority is not asked for where a cluster has one.
     @Test func anAppTrustsNoOtherAuthority() async throws {
-        var (foreign, squid) = try await start()
+        let (foreign, squid) = try await start()
         let store = try await foreign.site.activatedStore()
         let other = try foreign.site.folder.write(try TestAuthority(name: "Other").pem, to: "other.pem")
         try await foreign.site.admin("cluster", "set", "foreign", "localhost:\(foreign.port)", "--authority", other)
         let options = ["--ca", foreign.intranet.authorityFile, "--json"]
-        let refused = try await foreign.site.fetch(foreign.url("/report.txt"), store, options[0], options[1], options[2])
+        let refused = try await foreign.site.fetch(
+            foreign.url("/report.txt"), store, options[0], options[1], options[2])
         #expect(refused.status == 76, "\(refused.output)\(refused.error)")
         #expect(try refused.failure().name == "relayNotTrusted", "\(refused.error)")
         try await foreign.site.admin("cluster", "set", "foreign", "localhost:\(foreign.port)")
         let again = try await foreign.site.fetch(foreign.url("/report.txt"), store, options[0], options[1], options[2])
-        #expect(try again.failure().name == "relayNotTrusted", "\(again.error)")
-        (foreign, squid) = (foreign, squid)
+        #expect(try again.failure().name == "relayNotTrusted", "\(again.error)\(squid.messages)")
     }
 
     @Test func eachConnectIsJudgedByThePresentPolicy() async throws {
@@ -42,7 +43,9 @@ struct SquidRelayTests {
         let client = try await foreign.client("one")
         #expect(try await foreign.status(foreign.url("/report.txt"), as: client) == "200", "\(squid.messages)")
         // What the policy does not relay.
-        for url in ["https://other.corp.example/", "https://\(Intranet.name):444/", "https://127.0.0.1:\(foreign.port)/"] {
+        for url in [
+            "https://other.corp.example/", "https://\(Intranet.name):444/", "https://127.0.0.1:\(foreign.port)/",
+        ] {
             #expect(try await foreign.status(url, as: client) == "403", "\(url)")
         }
         try await foreign.site.admin("block", client.instance)
@@ -82,7 +85,7 @@ struct SquidRelayTests {
     }
 
     @Test func aGuardThatIsStoppedRefusesInTime() async throws {
-        let (foreign, _) = try await start()
+        let (foreign, squid) = try await start()
         let client = try await foreign.client("one")
         #expect(try await foreign.status(foreign.url("/report.txt"), as: client) == "200")
         try await foreign.site.gateway.pause()
@@ -95,13 +98,13 @@ struct SquidRelayTests {
         #expect(
             try await eventually(within: .seconds(20)) {
                 try await foreign.status(foreign.url("/report.txt"), as: client) == "200"
-            })
+            }, "\(squid.messages)")
     }
 
     @Test func aGuardThatEndsEndsItsTunnels() async throws {
-        let (foreign, _) = try await start()
+        let (foreign, squid) = try await start()
         let loading = try await foreign.tunnel(foreign.client("one"))
         try await foreign.site.stopGateway()
-        #expect(try await eventually(within: .seconds(2)) { !loading.isRunning })
+        #expect(try await eventually(within: .seconds(2)) { !loading.isRunning }, "\(squid.messages)")
     }
 }

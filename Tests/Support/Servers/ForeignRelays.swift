@@ -137,7 +137,8 @@ package final class HTTPDRelay: Sendable {
             "apache",
             [
                 "3443": "\(port)", "/etc/apache2/sallyport.lua": folder.file("sallyport.lua"),
-                "/etc/sallyport/relay": folder.path, "ProxyRequests On": "ProxyRequests On\nProxySourceAddress \(setting.egress)",
+                "/etc/sallyport/relay": folder.path,
+                "ProxyRequests On": "ProxyRequests On\nProxySourceAddress \(setting.egress)",
             ])
         try folder.write(Self.configuration(folder.path) + site, to: "httpd.conf")
         process = try ChildProcess(
@@ -148,7 +149,8 @@ package final class HTTPDRelay: Sendable {
     /// What a distribution's httpd has around a site.
     private static func configuration(_ path: String) -> String {
         let modules = [
-            "mpm_event", "authn_core", "authz_core", "socache_shmcb", "ssl", "setenvif", "proxy", "proxy_connect", "lua",
+            "mpm_event", "authn_core", "authz_core", "socache_shmcb", "ssl", "setenvif", "proxy", "proxy_connect",
+            "lua",
         ].map { "LoadModule \($0)_module /usr/lib/apache2/modules/mod_\($0).so" }.joined(separator: "\n")
         return """
             ServerRoot \(path)

@@ -5,12 +5,13 @@ import SallyportGateway
 struct GuardOptions: ParsableArguments, CheckedArguments {
     @Option(
         name: .customLong("guard"),
-        help: ArgumentHelp("Guard a foreign relay on this machine, which asks at this Unix socket.", valueName: "socket"))
+        help: ArgumentHelp(
+            "Guard a foreign relay on this machine, which asks at this Unix socket.", valueName: "socket"))
     var socket: String?
     @Option(
         name: .customLong("allow-user"),
         help: ArgumentHelp("With --guard: a user who may ask, by name or number. Repeatable.", valueName: "user"),
-        transform: expecting("The name or number of a user of this machine"))
+        transform: expecting("A user of this machine, by name or number,"))
     var allowedUsers: [UserArgument] = []
     @Option(
         name: .customLong("guard-port"),
