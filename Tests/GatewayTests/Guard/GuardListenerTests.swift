@@ -107,7 +107,7 @@ import Testing
             } catch { #expect((error as? GatewayError)?.code == .inUse) }
             #expect(await GuardClient(path: path).ask(try Self.question()) == .allowed(instance: "one"))
         }
-        // What a process left behind is in nobody's way.
+        // What a process left behind is in no guard's way.
         close(try listen())
         try await withGuard {}
     }

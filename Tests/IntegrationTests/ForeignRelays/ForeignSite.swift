@@ -56,6 +56,20 @@ struct ForeignSite: Sendable {
 
     // MARK: A client without policy
 
+    /// Two CONNECTs over TLS of a version, the second one over a session that is resumed.
+    func resumed(_ version: String, as client: Client) async throws -> String {
+        let server = "\(Intranet.name):\(intranet.port)"
+        let command =
+            "openssl s_client -connect localhost:\(port) -\(version) -CAfile '\(relayAuthority)' "
+            + "-cert '\(client.certificate)' -key '\(client.key)'"
+        let script = """
+            connect() { printf 'CONNECT \(server) HTTP/1.1\\r\\nHost: \(server)\\r\\n\\r\\n'; sleep 1; }
+            connect | \(command) -sess_out '\(client.key).session' -quiet 2>&1 | grep -a -o 'HTTP/1.1 [0-9]*'
+            connect | \(command) -sess_in '\(client.key).session' 2>&1 | grep -a -o -e 'HTTP/1.1 [0-9]*' -e Reused
+            """
+        return try await ChildProcess("/bin/bash", ["-c", script]).outcome().output
+    }
+
     /// An instance whose key the test has.
     struct Client: Sendable {
         let instance: String

@@ -55,6 +55,18 @@ struct SquidRelayTests {
         #expect(squid.log.contains { $0.contains("200 CONNECT") && $0.contains(client.instance) }, "\(squid.log)")
     }
 
+    /// Squid refuses these unless its configuration says otherwise.
+    @Test(arguments: ["tls1_2", "tls1_3"]) func aResumedSessionIsJudgedToo(version: String) async throws {
+        let (foreign, squid) = try await start()
+        let client = try await foreign.client("one")
+        let allowed = try await foreign.resumed(version, as: client)
+        #expect(allowed.contains("Reused"), "\(allowed)\(squid.messages)")
+        #expect(allowed.components(separatedBy: "HTTP/1.1 200").count == 3, "\(allowed)\(squid.messages)")
+        try await foreign.site.admin("block", client.instance)
+        let refused = try await foreign.resumed(version, as: client)
+        #expect(refused.components(separatedBy: "HTTP/1.1 403").count == 3, "\(refused)\(squid.messages)")
+    }
+
     @Test func aTunnelEndsWithinASecondOfALock() async throws {
         let (foreign, squid) = try await start()
         let (client, other) = (try await foreign.client("one"), try await foreign.client("two"))
