@@ -3,6 +3,7 @@ internal import Foundation
 internal import SallyportBase
 internal import SallyportCore
 internal import SallyportWire
+internal import SwiftASN1
 internal import X509
 
 extension Directory {

@@ -34,7 +34,8 @@ package enum ACLQuery: Sendable, Hashable {
     }
 
     private static func channel(_ text: ArraySlice<UInt8>) -> UInt64? {
-        guard (1...19).contains(text.count), text.allSatisfy((UInt8(ascii: "0")...UInt8(ascii: "9")).contains) else {
+        guard (1...19).contains(text.count), text.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) })
+        else {
             return nil
         }
         return UInt64(String(decoding: text, as: UTF8.self))
@@ -43,7 +44,7 @@ package enum ACLQuery: Sendable, Hashable {
     private static func question(_ parts: [ArraySlice<UInt8>]) throws(GuardMistake) -> GuardQuestion {
         var fields: [String] = []
         for part in parts[1..<7] {
-            guard part.allSatisfy((0x21...0x7e).contains),
+            guard part.allSatisfy({ (0x21...0x7e).contains($0) }),
                 let bytes = PercentCoding.decoded(String(decoding: part, as: UTF8.self)),
                 let text = String(validating: bytes, as: UTF8.self)
             else { throw GuardMistake("A field is not percent-encoded text.") }

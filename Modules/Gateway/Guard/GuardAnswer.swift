@@ -21,7 +21,7 @@ package enum GuardAnswer: Sendable, Hashable {
 
     /// Reads a line, without its end; nil unless it is one that a guard sends.
     package init?(line: [UInt8]) {
-        guard line.count <= Self.maximumLine, line.allSatisfy((0x20...0x7e).contains),
+        guard line.count <= Self.maximumLine, line.allSatisfy({ (0x20...0x7e).contains($0) }),
             let space = line.firstIndex(of: UInt8(ascii: " "))
         else { return nil }
         let rest = String(decoding: line[(space + 1)...], as: UTF8.self)

@@ -72,7 +72,8 @@ package struct GuardQuestion: Sendable, Hashable {
         }
 
         private static func port(_ text: String) -> UInt16? {
-            guard text.utf8.allSatisfy((UInt8(ascii: "0")...UInt8(ascii: "9")).contains), let port = UInt16(text),
+            guard text.utf8.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }),
+                let port = UInt16(text),
                 port > 0
             else { return nil }
             return port
