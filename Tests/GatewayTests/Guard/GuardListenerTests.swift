@@ -42,9 +42,9 @@ import Testing
     @Test func aQuestionIsAnsweredByThePresentPolicy() async throws {
         try await withGuard {
             let client = GuardClient(path: path)
-            #expect(await client.ask(try Self.question()) == .allowed(instance: "one"))
+            #expect(try await client.ask(Self.question()) == .allowed(instance: "one"))
             policy.set(StubPolicy.denied)
-            #expect(await client.ask(try Self.question()) == .refused("Not for you."))
+            #expect(try await client.ask(Self.question()) == .refused("Not for you."))
         }
         var info = stat()
         #expect(lstat(path, &info) != 0)
@@ -105,7 +105,7 @@ import Testing
                 _ = try await service().start()
                 #expect(Bool(false))
             } catch { #expect((error as? GatewayError)?.code == .inUse) }
-            #expect(await GuardClient(path: path).ask(try Self.question()) == .allowed(instance: "one"))
+            #expect(try await GuardClient(path: path).ask(Self.question()) == .allowed(instance: "one"))
         }
         // What a process left behind is in no guard's way.
         close(try listen())
@@ -144,7 +144,7 @@ import Testing
         defer { close(descriptor) }
         guard use({ connect(descriptor, $0, $1) }) == 0 else { throw Unexpected("connect: \(errno)") }
         let bytes = Array(text.utf8)
-        guard send(descriptor, bytes, bytes.count, Int32(MSG_NOSIGNAL.rawValue)) == bytes.count else {
+        guard send(descriptor, bytes, bytes.count, Int32(MSG_NOSIGNAL)) == bytes.count else {
             throw Unexpected("send: \(errno)")
         }
         var answer: [UInt8] = []

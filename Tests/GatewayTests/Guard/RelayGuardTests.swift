@@ -2,11 +2,11 @@ import Glibc
 import Logging
 import SallyportBase
 import SallyportCore
-import SallyportSocketDiagnosis
 import TestSupport
 import Testing
 
 @testable import SallyportGateway
+@testable import SallyportSocketDiagnosis
 
 /// A guard by itself: a policy that the test changes, and connections over the loopback to a server in the place of a
 /// foreign relay.
@@ -32,7 +32,7 @@ struct RelayGuardTests {
     @Test func anAllowedTunnelIsRememberedUntilItEnds() async throws {
         let relayGuard = try makeGuard()
         let client = try GuardedClient(relay.port)
-        #expect(await relayGuard.answer(try question(client)) == .allowed(instance: "one"))
+        #expect(try await relayGuard.answer(question(client)) == .allowed(instance: "one"))
         #expect(await relayGuard.tunnelCount == 1)
         await relayGuard.forgetEnded()
         #expect(await relayGuard.tunnelCount == 1)
@@ -48,7 +48,7 @@ struct RelayGuardTests {
         let relayGuard = try makeGuard()
         let client = try GuardedClient(relay.port)
         let running = Task { await relayGuard.run() }
-        #expect(await relayGuard.answer(try question(client)) == .allowed(instance: "one"))
+        #expect(try await relayGuard.answer(question(client)) == .allowed(instance: "one"))
         relayGuard.policyChanged()
         #expect(try await !client.isReset(within: .milliseconds(200)))
         policy.set(StubPolicy.denied)
@@ -62,7 +62,7 @@ struct RelayGuardTests {
     @Test func aTunnelOfAnotherConnectionStays() async throws {
         let relayGuard = try makeGuard()
         let (client, stranger) = (try GuardedClient(relay.port), try GuardedClient(relay.port))
-        #expect(await relayGuard.answer(try question(client)) == .allowed(instance: "one"))
+        #expect(try await relayGuard.answer(question(client)) == .allowed(instance: "one"))
         policy.set(StubPolicy.denied)
         await relayGuard.reconsider()
         #expect(try await client.isReset(within: .milliseconds(1000)))
@@ -73,7 +73,7 @@ struct RelayGuardTests {
         let relayGuard = try makeGuard()
         let client = try GuardedClient(relay.port)
         policy.set(StubPolicy.denied)
-        #expect(await relayGuard.answer(try question(client)) == .refused("Not for you."))
+        #expect(try await relayGuard.answer(question(client)) == .refused("Not for you."))
         #expect(await relayGuard.tunnelCount == 0)
     }
 
@@ -85,7 +85,7 @@ struct RelayGuardTests {
             return #expect(Bool(false), "\(target) is allowed")
         }
         policy.set(.allowed(instance: "one", address: nil, mayBeLocal: true))
-        #expect(await relayGuard.answer(try question(client, to: target)) == .allowed(instance: "one"))
+        #expect(try await relayGuard.answer(question(client, to: target)) == .allowed(instance: "one"))
     }
 
     @Test func whatTheKernelDoesNotKnowIsNotOpened() async throws {
@@ -103,10 +103,10 @@ struct RelayGuardTests {
     @Test func anInstanceHasALimit() async throws {
         let relayGuard = try makeGuard(1)
         let (one, two) = (try GuardedClient(relay.port), try GuardedClient(relay.port))
-        #expect(await relayGuard.answer(try question(one)) == .allowed(instance: "one"))
+        #expect(try await relayGuard.answer(question(one)) == .allowed(instance: "one"))
         guard case .refused = await relayGuard.answer(try question(two)) else { return #expect(Bool(false)) }
         // Another question on the same connection is about the same tunnel.
-        #expect(await relayGuard.answer(try question(one)) == .allowed(instance: "one"))
+        #expect(try await relayGuard.answer(question(one)) == .allowed(instance: "one"))
     }
 
     @Test func theTableHasALimit() throws {
@@ -134,7 +134,7 @@ struct RelayGuardTests {
         let relayGuard = try makeGuard()
         let client = try GuardedClient(relay.port)
         let running = Task { await relayGuard.run() }
-        #expect(await relayGuard.answer(try question(client)) == .allowed(instance: "one"))
+        #expect(try await relayGuard.answer(question(client)) == .allowed(instance: "one"))
         running.cancel()
         await running.value
         #expect(try await client.isReset(within: .milliseconds(1000)))
@@ -146,7 +146,7 @@ struct RelayGuardTests {
             policy: policy, endingTunnelsAt: nil, maximumTunnels: 1, logger: Logger(label: "guard"))
         try await relayGuard.start()
         let client = try GuardedClient(relay.port)
-        #expect(await relayGuard.answer(try question(client)) == .allowed(instance: "one"))
+        #expect(try await relayGuard.answer(question(client)) == .allowed(instance: "one"))
         policy.set(StubPolicy.denied)
         await relayGuard.reconsider()
         #expect(try await !client.isReset(within: .milliseconds(50)))
@@ -191,6 +191,6 @@ final class GuardedClient {
 
     private var isReset: Bool {
         var byte: UInt8 = 0
-        return recv(descriptor, &byte, 1, Int32(MSG_DONTWAIT.rawValue)) < 0 && errno == ECONNRESET
+        return recv(descriptor, &byte, 1, Int32(MSG_DONTWAIT)) < 0 && errno == ECONNRESET
     }
 }
