@@ -88,7 +88,7 @@ struct ForeignSite: Sendable {
             curl -sS --fail --cacert '\(site.folder.file("ca.pem"))' --user '\(link.user):\(link.accessKey.reveal())' \
             -H 'Content-Type: application/pkcs10' -H 'Content-Transfer-Encoding: base64' \
             --data-binary @'\(key).csr' 'https://\(link.gateway)/.well-known/est/simpleenroll' \
-            | base64 -d | openssl pkcs7 -inform DER -print_certs -out '\(certificate)'
+            | base64 -di | openssl pkcs7 -inform DER -print_certs -out '\(certificate)'
             openssl x509 -in '\(certificate)' -noout -ext subjectAltName
             """
         let outcome = try await ChildProcess("/bin/bash", ["-c", script]).outcome()
