@@ -2,8 +2,8 @@ internal import Glibc
 internal import SallyportCore
 
 extension SocketDiagnosis {
-    /// Ends a connection of this process's to itself, and throws if that fails: the kernel checks the privilege only for a
-    /// connection that is there.
+    /// Ends a connection of this process's to itself, and throws if that fails: the kernel checks the privilege only for
+    /// a connection that is there.
     package mutating func tryDestroying() throws(SocketDiagnosisError) {
         let pair = try LoopbackPair()
         guard let connection = try connection(pair.ends) else { throw SocketDiagnosisError(ENOENT) }

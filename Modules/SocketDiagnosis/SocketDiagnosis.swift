@@ -4,8 +4,8 @@ internal import Glibc
 /// Asks the kernel about TCP connections of this network namespace, and ends them (sock_diag(7)). Closed with this
 /// value.
 ///
-/// Every call returns within a second; normally in some microseconds, a list of 10,000 connections in some 10 ms. To look
-/// needs no privilege, to end CAP_NET_ADMIN.
+/// Every call returns within a second; normally in some microseconds, a list of 10,000 connections in some 10 ms. To
+/// look needs no privilege, to end CAP_NET_ADMIN.
 package struct SocketDiagnosis: ~Copyable {
     private let descriptor: Int32
     private var sequence: UInt32 = 0
@@ -85,7 +85,7 @@ extension SocketDiagnosis {
         }
     }
 
-    /// The answers of the next datagram of the kernel's; those to an earlier question, which came too late, are skipped.
+    /// The answers of the next datagram of the kernel's; those to an earlier question, which came late, are skipped.
     private mutating func receive() throws(SocketDiagnosisError) -> [SocketAnswer] {
         var sender: UInt32 = 0
         let count = unsafe sallyport_socket_diagnosis_receive(descriptor, &buffer, buffer.count, &sender)

@@ -2,8 +2,8 @@ internal import Foundation
 internal import SallyportBase
 internal import SallyportCore
 
-/// A line of Squid's protocol for external ACL helpers: `%>a %>p %>la %>lp %DST %PORT %"USER_CERT` after the number of a
-/// channel.
+/// A line of Squid's protocol for external ACL helpers: `%>a %>p %>la %>lp %DST %PORT %"USER_CERT` after the number of
+/// a channel.
 ///
 /// Squid percent-encodes the first fields, and writes the certificate (PEM, with spaces in it) with a backslash before
 /// `n`, `r`, `t`, a quotation mark and a backslash. A hyphen follows for the ACL's own words, of which there are none.

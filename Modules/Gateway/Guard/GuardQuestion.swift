@@ -4,8 +4,8 @@ package import SallyportSocketDiagnosis
 
 /// What a foreign relay asks a guard at a CONNECT: one line of seven fields with a space between them.
 ///
-/// `CLIENT PORT LOCAL PORT HOST PORT CERTIFICATE`: the client's end of its connection to the relay, the relay's own end,
-/// CONNECT's target, and the client's certificate, DER in base64. IPv6 addresses may be in brackets.
+/// `CLIENT PORT LOCAL PORT HOST PORT CERTIFICATE`: the client's end of its connection to the relay, the relay's own
+/// end, CONNECT's target, and the client's certificate, DER in base64. IPv6 addresses may be in brackets.
 package struct GuardQuestion: Sendable, Hashable {
     /// The longest line, in bytes, without its end.
     package static let maximumLine = 16 << 10

@@ -6,7 +6,8 @@ internal import SallyportSocketDiagnosis
 /// that are no longer allowed by destroying the clients' connections to the relay.
 ///
 /// An actor, since all questions share the table of tunnels. A question is judged and its tunnel entered without a
-/// suspension between the two, so that a change of the policy finds either the tunnel or a question that comes after it.
+/// suspension between the two, so that a change of the policy finds either the tunnel or a question that comes after
+/// it.
 package actor RelayGuard {
     /// How often it is looked for tunnels that have ended.
     static let interval: Duration = .seconds(5)
@@ -102,7 +103,7 @@ extension RelayGuard {
         if error.isNotPermitted {
             return GatewayError(
                 .forbidden,
-                "A guard ends connections, for which it needs the capability CAP_NET_ADMIN: add it, or give --no-destroy."
+                "A guard ends connections, for which it needs the capability CAP_NET_ADMIN: add it or give --no-destroy."
             )
         }
         if error.isNotSupported {

@@ -25,7 +25,7 @@ struct TunnelTable: Sendable {
         self.perInstance = perInstance
     }
 
-    /// Enters a tunnel; returns why it may not be opened where there are too many. On a connection that has one, it is in
+    /// Enters a tunnel; returns why it may not be opened if there are too many. On a connection that has one, it is in
     /// that one's place: the relay has ended that one, or could not open it.
     mutating func add(_ tunnel: GuardedTunnel) -> String? {
         let ends = tunnel.connection.ends

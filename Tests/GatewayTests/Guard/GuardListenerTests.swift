@@ -40,7 +40,7 @@ import Testing
     }
 
     @Test func aQuestionIsAnsweredByThePresentPolicy() async throws {
-        try await withGuard {
+        try await withGuard { () async throws in
             let client = GuardClient(path: path)
             #expect(try await client.ask(Self.question()) == .allowed(instance: "one"))
             policy.set(StubPolicy.denied)
@@ -52,7 +52,7 @@ import Testing
 
     @Test func theModeIsForThoseWhoMayAsk() async throws {
         for (users, mode) in [(Set<UInt32>(), mode_t(0o600)), ([65_534], 0o666)] {
-            try await withGuard(users: users) {
+            try await withGuard(users: users) { () async throws in
                 var info = stat()
                 #expect(stat(path, &info) == 0 && info.st_mode & 0o777 == mode)
             }
@@ -85,7 +85,7 @@ import Testing
     }
 
     @Test func whatIsNoQuestionIsAnsweredSo() async throws {
-        try await withGuard {
+        try await withGuard { () async throws in
             #expect(try await exchange("nonsense\n") == "BH A line has seven fields.\n")
             let long = String(repeating: "a", count: GuardQuestion.maximumLine + 10) + "\n"
             #expect(try await exchange(long) == "BH The line is longer than 16384 bytes.\n")
@@ -100,7 +100,7 @@ import Testing
     }
 
     @Test func aSecondGuardDoesNotTakeThePlaceOfTheFirst() async throws {
-        try await withGuard {
+        try await withGuard { () async throws in
             do {
                 _ = try await service().start()
                 #expect(Bool(false))

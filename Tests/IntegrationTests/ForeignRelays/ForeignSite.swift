@@ -1,5 +1,6 @@
 import Foundation
 import Glibc
+import SallyportBase
 import SallyportWire
 import TestSupport
 import Testing

@@ -1,7 +1,7 @@
 import SallyportGateway
 
-/// Reads Squid's questions from standard input, and writes the guard's answers to standard output, in the order in which
-/// they come.
+/// Reads Squid's questions from standard input, and writes the guard's answers to standard output, in the order in
+/// which they come.
 struct ACLHelper: Sendable {
     /// The most questions that are open at a time: further ones are read later.
     private static let maximumQuestions = 256
