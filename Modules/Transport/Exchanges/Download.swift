@@ -1,11 +1,11 @@
-/// Collects the head of an answer, then its body in chunks. On the loop only.
+/// Collects the head of an answer, then its body in chunks. A value.
 struct Download {
     /// Chunks are passed on at this size, or at the end of a turn. They are smaller than the size from which malloc
     /// maps pages for each.
     static let chunkSize = 64 << 10
 
     private(set) var head: HeadReader
-    var chunk: [UInt8] = []
+    private(set) var chunk: [UInt8] = []
 
     init(headerLimit: Int) { head = HeadReader(limit: headerLimit) }
 
@@ -57,21 +57,6 @@ struct Download {
         else { return }
         isGathered = true
         chunk.reserveCapacity(min(Int(length), Self.reserved))
-    }
-
-    /// Reads a piece of the body to its final place.
-    ///
-    /// - Returns: the number of bytes, and how the last call of `read` ended.
-    mutating func read(atMost count: Int, _ read: Scratch.Read) -> (Int, TunnelLink.Outcome) {
-        var outcome = TunnelLink.Outcome.moved(0)
-        let before = chunk.count
-        chunk.append(addingCapacity: count) { span in
-            unsafe span.withUnsafeMutableBufferPointer { room, filled in
-                let room = unsafe UnsafeMutableRawBufferPointer(rebasing: UnsafeMutableRawBufferPointer(room)[..<count])
-                filled = unsafe Scratch.fill(room, &outcome, read)
-            }
-        }
-        return (chunk.count - before, outcome)
     }
 
     mutating func takeChunk() -> [UInt8] {
