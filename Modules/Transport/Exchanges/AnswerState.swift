@@ -1,10 +1,5 @@
-internal import HTTPTypes
-internal import SallyportBase
-internal import SallyportCore
-internal import SallyportLoading
-
-/// How far the answer of an exchange has come, and what is passed on of it: first the head, then the bytes that are
-/// there. A value: the exchange tells it what has arrived, and does with the bytes what it says.
+/// How far the answer of an exchange has come, and what is passed on of it next: the head first, then the bytes of the
+/// body. A value that has no bytes itself.
 struct AnswerState {
     private enum Phase {
         /// The caller waits for the head.
@@ -19,15 +14,22 @@ struct AnswerState {
         case over
     }
 
+    /// What has arrived, and was not passed on yet.
+    struct Arrival {
+        var isHeadWhole = false
+        var hasTrailers = false
+        var hasBytes = false
+    }
+
     /// What the exchange passes on.
     enum Delivery: Equatable {
         case nothing
-        /// To the caller: the head, with the whole body.
-        case whole([UInt8])
-        /// To the caller: the head, with the pipe, into which these bytes go first. There may be none.
-        case head([UInt8])
-        /// Into the pipe.
-        case chunk([UInt8])
+        /// To the caller: the head, with the bytes as the whole body.
+        case whole
+        /// To the caller: the head, with the pipe, into which the bytes go first.
+        case head
+        /// Into the pipe: the bytes.
+        case bytes
     }
 
     /// How the exchange ends for its caller.
@@ -39,130 +41,85 @@ struct AnswerState {
         case unanswered
     }
 
-    /// The result of a piece of the head.
-    enum HeadOutcome: Equatable {
-        case more
+    /// What a whole head means for the exchange.
+    enum Verdict: Equatable {
         /// - Parameter isUnauthorized: the server wants to know who asks (RFC 9110 §15.5.2).
-        case whole(isUnauthorized: Bool)
+        case goesOn(isUnauthorized: Bool)
+        /// The server does not fulfil `Expect`, and the request can be sent again without (RFC 9110 §15.5.18).
         case expectationRefused
-        case failed(LoadError)
     }
 
-    private(set) var download: Download
     private var phase = Phase.awaited
+    /// The body is collected, and passed on when it is whole: its length is known, and its reader wants it at once.
+    private(set) var isCollected = false
     /// The request asks for `100 Continue`.
     let asksToContinue: Bool
     private let isHead: Bool
     private let collectsUpTo: Int?
-    private let headerLimit: ByteCount
 
     init(_ request: ExchangeRequest) {
-        download = Download(headerLimit: request.headerLimit.bytes)
         asksToContinue = request.asksToContinue
         isHead = request.method == .head
         collectsUpTo = request.collectsUpTo?.bytes
-        headerLimit = request.headerLimit
     }
 
-    var isHeadWhole: Bool { download.isHeadWhole }
     var isExpectationRefused: Bool { phase == .expectationRefused }
-    /// Whether only the end of the connection ends the body.
-    var isDelimitedByClose: Bool { download.isDelimitedByClose(isHead: isHead) }
-    /// The body is collected, and passed on when it is whole.
-    var isGathered: Bool { download.isGathered }
 
-    /// As many bytes as may wait in the pipe: those of a collected body over HTTP/2 all may, so that they do not hold up
+    /// As many bytes as may wait in the pipe. Those of a collected body over HTTP/2 all may, so that they do not hold up
     /// other streams of the connection.
-    var watermarks: BodyPipe.Watermarks {
-        guard let collectsUpTo, download.isHTTP2 else { return .standard }
-        let high = max(BodyPipe.Watermarks.standard.high, collectsUpTo)
-        return BodyPipe.Watermarks(low: high, high: high)
-    }
+    func pipeLimit(_ framing: AnswerFraming) -> Int? { framing.minorVersion == nil ? collectsUpTo : nil }
 
-    // MARK: Head
-
-    /// One of our own connections carries the exchange.
-    ///
-    /// - Parameter last: the fields of the connection's last head.
-    mutating func beganHTTP1(after last: FieldList) { download.expectsHTTP1(after: last) }
-
-    /// Gives the head's fields to the next one of the connection.
-    mutating func takeFields() -> FieldList { download.takeFields() }
-
-    /// Lines of the head arrived, or a trailer line; moves the position to their end.
+    /// The head is whole.
     ///
     /// - Parameter canStartAnew: whether the request's body can be sent from its start.
-    mutating func received(
-        lines: UnsafeRawBufferPointer, at position: inout Int, canStartAnew: Bool
-    ) -> HeadOutcome {
-        switch unsafe download.read(lines, at: &position) {
-        case .more: return .more
-        case .whole: return headIsWhole(canStartAnew)
-        case .tooLong:
-            return .failed(
-                LoadError(.responseTooLarge, at: .response, "The header block is longer than \(headerLimit)."))
-        case .switched: return .failed(Self.violation("The server changed the protocol unasked."))
-        case .malformed: return .failed(Self.violation("A line of the header block is not one of HTTP."))
-        }
-    }
-
-    private mutating func headIsWhole(_ canStartAnew: Bool) -> HeadOutcome {
-        let status = download.head.framing.status
-        if asksToContinue, status == 417, canStartAnew {
+    mutating func headArrived(_ framing: AnswerFraming, canStartAnew: Bool) -> Verdict {
+        if asksToContinue, framing.status == 417, canStartAnew {
             phase = .expectationRefused
             return .expectationRefused
         }
-        if !isHead { download.gather(upTo: collectsUpTo) }
-        return .whole(isUnauthorized: status == 401)
+        if let collectsUpTo, let length = framing.contentLength, length <= collectsUpTo, !isHead,
+            200..<300 ~= framing.status
+        {
+            isCollected = true
+        }
+        return .goesOn(isUnauthorized: framing.status == 401)
     }
 
-    private static func violation(_ text: String) -> LoadError { LoadError(.protocolViolation, at: .response, text) }
-
-    // MARK: Body
-
-    /// A piece of the body arrived.
-    mutating func received(body: UnsafeRawBufferPointer) { unsafe download.append(body) }
-
-    /// A piece of a body that is not collected arrived, to be passed on without copying; what came before was taken.
-    mutating func received(chunk: [UInt8]) { download.take(chunk) }
-
-    /// The bytes that were collected, for more to be read behind them; ``received(collected:)`` must follow.
-    mutating func takeCollected() -> [UInt8] { download.takeChunk() }
-
-    mutating func received(collected: [UInt8]) { download.take(collected) }
-
-    /// The bytes for the pipe, if there are enough of them.
-    mutating func takeChunk(ofAtLeast count: Int) -> [UInt8]? {
-        guard !isGathered, download.chunk.count >= count else { return nil }
+    /// The body has come so far that some of it is passed on, even before the head.
+    ///
+    /// - Returns: whether its bytes go into the pipe now.
+    mutating func bytesAreDue() -> Bool {
+        guard !isCollected else { return false }
         if phase == .awaited { phase = .piped }
-        return download.takeChunk()
+        return true
     }
-
-    // MARK: Delivery
 
     /// All that came in one turn has been received.
-    mutating func turnEnded() -> Delivery { isGathered ? .nothing : deliver(isComplete: false) }
+    mutating func turnEnded(_ arrival: Arrival) -> Delivery {
+        isCollected ? .nothing : next(arrival, isComplete: false)
+    }
 
     /// The exchange is over.
     ///
     /// - Parameter isComplete: whether it ended without a failure.
-    mutating func ended(isComplete: Bool) -> Ending {
-        defer { phase = .over }
-        if phase == .expectationRefused { return .expectationRefused }
-        guard isHeadWhole else { return .unanswered }
-        return .delivered(deliver(isComplete: isComplete))
+    mutating func ended(_ arrival: Arrival, isComplete: Bool) -> Ending {
+        let delivery = next(arrival, isComplete: isComplete)
+        let isAnswered = phase == .streaming || phase == .over
+        let isRefused = phase == .expectationRefused
+        phase = .over
+        return isRefused ? .expectationRefused : isAnswered ? .delivered(delivery) : .unanswered
     }
 
-    private mutating func deliver(isComplete: Bool) -> Delivery {
-        guard isHeadWhole else { return .nothing }
+    private mutating func next(_ arrival: Arrival, isComplete: Bool) -> Delivery {
+        guard arrival.isHeadWhole else { return .nothing }
         switch phase {
-        case .awaited where isComplete && !download.head.hasTrailers:
+        case .awaited where isComplete && !arrival.hasTrailers:
             phase = .over
-            return .whole(download.takeChunk())
+            return .whole
         case .awaited, .piped:
             phase = .streaming
-            return .head(download.takeChunk())
-        case .streaming: return download.chunk.isEmpty ? .nothing : .chunk(download.takeChunk())
+            return .head
+        case .streaming: return arrival.hasBytes ? .bytes : .nothing
         case .expectationRefused, .over: return .nothing
         }
     }

@@ -8,7 +8,8 @@ extension Exchange {
     // MARK: Sending
 
     func willConnect(_ descriptor: Int32) -> Bool {
-        guard obeys(state.willConnect(hasSentNothing: hasSentNothing, canStartAnew: canStartAnew)) else { return false }
+        let verdict = state.willConnect(hasSentNothing: hasSentNothing, canStartAnew: canStartAnew)
+        guard obeys(verdict) else { return false }
         attempt.step = .connect
         pool?.opened(descriptor, to: attempt.claim?.origin)
         if pool?.configuration.path.owner != nil { notes.numberConnection() }
@@ -122,20 +123,38 @@ extension Exchange {
     /// - Returns: whether the exchange continues; if not, the attempt's failure is the reason, if there is one.
     func read(_ lines: UnsafeRawBufferPointer, at position: inout Int) -> Bool {
         let start = position
-        let outcome = unsafe state.answer.received(lines: lines, at: &position, canStartAnew: canStartAnew)
+        let outcome = unsafe download.read(lines, at: &position)
         // A line that grows without end counts as idle.
         if position > start { moved() }
         attempt.step = .response
         switch outcome {
         case .more: return true
-        case .expectationRefused: return false
-        case .failed(let failure):
-            attempt.failure = failure
+        case .whole: return headArrived()
+        case .tooLong, .switched, .malformed:
+            attempt.failure = failure(of: outcome)
             return false
-        case .whole(let isUnauthorized):
-            if isUnauthorized, request.url.isSecure { notes.channelBinding = attempt.connection?.channelBinding }
-            pool?.signal(self)
-            return true
+        }
+    }
+
+    private func headArrived() -> Bool {
+        let framing = download.head.framing
+        let canStartAnew = canStartAnew
+        guard case .goesOn(let isUnauthorized) = state.answer.headArrived(framing, canStartAnew: canStartAnew) else {
+            return false
+        }
+        if isUnauthorized, request.url.isSecure { notes.channelBinding = attempt.connection?.channelBinding }
+        if state.answer.isCollected { download.reserve() }
+        pool?.signal(self)
+        return true
+    }
+
+    private func failure(of outcome: HeadReader.Outcome) -> LoadError {
+        switch outcome {
+        case .tooLong:
+            LoadError(.responseTooLarge, at: .response, "The header block is longer than \(request.headerLimit).")
+        case .switched: LoadError(.protocolViolation, at: .response, "The server changed the protocol unasked.")
+        case .more, .whole, .malformed:
+            LoadError(.protocolViolation, at: .response, "A line of the header block is not one of HTTP.")
         }
     }
 
@@ -148,18 +167,18 @@ extension Exchange {
     /// Takes a piece of the body, even if its reader has no room for more.
     func takes(body: UnsafeRawBufferPointer) {
         moved()
-        unsafe state.answer.received(body: body)
-        guard !state.answer.isGathered else { return }
+        unsafe download.append(body)
+        guard !state.answer.isCollected else { return }
         pushChunk(ofAtLeast: Download.chunkSize)
         pool?.signal(self)
     }
 
     /// Passes on a piece of the body without copying.
     func takes(chunk: [UInt8]) {
-        guard !state.answer.isGathered else { return unsafe chunk.withUnsafeBytes { unsafe takes(body: $0) } }
+        guard !state.answer.isCollected else { return unsafe chunk.withUnsafeBytes { unsafe takes(body: $0) } }
         moved()
         pushChunk(ofAtLeast: 1)
-        state.answer.received(chunk: chunk)
+        download.take(chunk)
         pushChunk(ofAtLeast: Download.chunkSize / 2)
         pool?.signal(self)
     }
@@ -169,11 +188,11 @@ extension Exchange {
     /// - Parameter missing: how many bytes of it have not arrived yet.
     /// - Returns: the number of bytes, and how the last call of `read` ended; nil if the body is not collected.
     func gather(atMost missing: Int, _ read: Scratch.Read) -> (count: Int, outcome: TunnelLink.Outcome)? {
-        guard state.answer.isGathered else { return nil }
+        guard state.answer.isCollected else { return nil }
         moved()
-        var body = state.answer.takeCollected()
+        var body = download.takeChunk()
         let (count, outcome) = unsafe Scratch.append(atMost: missing, to: &body, read)
-        state.answer.received(collected: body)
+        download.take(body)
         return (count, outcome)
     }
 }

@@ -28,8 +28,8 @@ extension Exchange {
         var facts = HopFacts(url: request.url, over: connectionFacts)
         facts.timing = timing
         facts.retries = state.retries
-        facts.earlyHints = state.answer.download.head.earlyHints
-        return ExchangeResponse(head: state.answer.download.head.response, body: body, facts: facts)
+        facts.earlyHints = download.head.earlyHints
+        return ExchangeResponse(head: download.head.response, body: body, facts: facts)
     }
 
     func report(_ failure: LoadError?) {

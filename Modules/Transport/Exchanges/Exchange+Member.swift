@@ -17,8 +17,12 @@ extension Exchange: PoolMember {
     var dueAt: LoopInstant { state.dueAt(hasBegun: attempt.hasBegun) }
 
     func overdue(at now: LoopInstant) -> LoadError? {
-        state.timePassed(
+        // Changed apart: what makes an error is no small call.
+        var changed = state
+        let failure = changed.timePassed(
             until: now, hasBegun: attempt.hasBegun, isSendingPaused: isSendingPaused, step: attempt.reachedStep)
+        state = changed
+        return failure
     }
 
     /// It starts, on an existing connection or by opening one.

@@ -12,7 +12,10 @@ final class Exchange: LoopObject {
     let attempt: Attempt
     /// The request's body; nil if it has none.
     let upload: Upload?
+    /// Changed in calls that do nothing else, so that exclusive access to it costs nothing at run time.
     var state: ExchangeState
+    /// What has arrived of the answer.
+    var download: Download
     var notes = ExchangeNotes()
     /// Taken when the exchange is answered.
     private var continuation: Continuation?
@@ -30,6 +33,7 @@ final class Exchange: LoopObject {
         attempt = Attempt(claim, since: handle.start)
         upload = Upload(handle.body)
         state = ExchangeState(handle.request)
+        download = Download(headerLimit: handle.request.headerLimit.bytes)
     }
 
     var request: ExchangeRequest { handle.request }
@@ -80,7 +84,8 @@ final class Exchange: LoopObject {
     func turnEnds() {
         guard pool != nil else { return }
         if state.turnEnded() { flowChanged() }
-        pass(state.answer.turnEnded())
+        let arrival = download.arrival
+        pass(state.answer.turnEnded(arrival))
     }
 
     func finished(_ failure: LoadError?) {
@@ -88,20 +93,22 @@ final class Exchange: LoopObject {
         upload?.end()
         request.control?.detach(controlNumber)
         if !state.answer.isExpectationRefused { report(failure) }
-        switch state.answer.ended(isComplete: failure == nil) {
+        let arrival = download.arrival
+        switch state.answer.ended(arrival, isComplete: failure == nil) {
         case .expectationRefused: answer(.expectationRefused)
         case .delivered(let delivery): pass(delivery)
         case .unanswered: answer(.failed(failure ?? Self.headless()))
         }
-        pipe?.finish(failure, trailers: state.answer.download.head.trailerFields)
-        pipe = nil
+        if let pipe = pipe.take() { pipe.finish(failure, trailers: download.head.trailerFields) }
         pool?.share.exchanges.remove(self)
         pool = nil
     }
 
     /// A body that ends with the connection is complete only if TLS was closed properly (RFC 9112 §9.8).
     private var truncation: LoadError? {
-        guard let last = attempt.handshakes.last, !last.isEnded, state.answer.isDelimitedByClose else { return nil }
+        guard let last = attempt.handshakes.last, !last.isEnded,
+            download.isDelimitedByClose(isHead: request.method == .head)
+        else { return nil }
         return LoadError(.connectionLost, at: .response, "The connection ended without close_notify.")
     }
 
@@ -112,11 +119,11 @@ final class Exchange: LoopObject {
     private func pass(_ delivery: AnswerState.Delivery) {
         switch delivery {
         case .nothing: break
-        case .chunk(let chunk): push(chunk)
-        case .whole(let bytes): answer(.response(response(ResponseBody(bytes))))
-        case .head(let chunk):
+        case .bytes: push()
+        case .whole: answer(.response(response(ResponseBody(download.takeChunk()))))
+        case .head:
             let pipe = openPipe()
-            push(chunk)
+            push()
             answer(.response(response(ResponseBody(pipe))))
         }
     }
@@ -128,22 +135,33 @@ final class Exchange: LoopObject {
 
     /// Passes on what was received of the body, if it is as much as this, in bytes.
     func pushChunk(ofAtLeast count: Int) {
-        if let chunk = state.answer.takeChunk(ofAtLeast: count) { push(chunk) }
+        if download.chunk.count >= count, state.answer.bytesAreDue() { push() }
     }
 
-    private func push(_ chunk: [UInt8]) {
+    private func push() {
+        let chunk = download.takeChunk()
         guard !chunk.isEmpty else { return }
-        state.pushed(openPipe().push(chunk))
+        let result = openPipe().push(chunk)
+        state.pushed(result)
     }
 
     private func openPipe() -> BodyPipe {
         if let pipe { return pipe }
+        let limit = state.answer.pipeLimit(download.head.framing)
         let pipe = BodyPipe(
-            watermarks: state.answer.watermarks,
+            watermarks: limit.map { .upTo($0) } ?? .standard,
             hooks: .init(
                 hasRoom: { [handle] in handle.engine.post(.resumeReceiving(handle)) },
                 wasDiscarded: { [handle] in handle.engine.post(.cancel(handle)) }))
         self.pipe = pipe
         return pipe
+    }
+}
+
+extension BodyPipe.Watermarks {
+    /// For a body of which as many bytes as this may wait, or the standard number if that is more.
+    fileprivate static func upTo(_ limit: Int) -> BodyPipe.Watermarks {
+        let high = max(standard.high, limit)
+        return BodyPipe.Watermarks(low: high, high: high)
     }
 }

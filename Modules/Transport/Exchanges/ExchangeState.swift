@@ -4,8 +4,8 @@ internal import SallyportEventLoop
 internal import SallyportLoading
 
 /// What an exchange decides: whether its request is sent, and sent again; in which directions bytes flow; when it is
-/// late; and what is passed on of the answer. A value without I/O: ``Exchange`` tells it what has happened, and carries
-/// out what it says.
+/// late; and what is passed on of the answer. A value without I/O and without bytes: ``Exchange`` tells it what has
+/// happened, and carries out what it says.
 struct ExchangeState {
     /// What has come of the answer.
     var answer: AnswerState

@@ -98,7 +98,7 @@ final class HTTP1Connection: HTTPConnection, DescriptorHandler {
     }
 
     private func begin(_ exchange: Exchange) {
-        exchange.state.answer.beganHTTP1(after: lastFields.take() ?? FieldList(remembers: true))
+        exchange.download.expectsHTTP1(after: lastFields.take() ?? FieldList(remembers: true))
         var head = sending.takeStorage()
         let body = exchange.handle.body
         RequestHead.append(exchange.request, with: body, to: &head, host: hostLine)
@@ -125,7 +125,7 @@ final class HTTP1Connection: HTTPConnection, DescriptorHandler {
     ///
     /// - Returns: whether it can.
     func release() -> Bool {
-        if let exchange { lastFields = exchange.state.answer.takeFields() }
+        if let exchange { lastFields = exchange.download.takeFields() }
         exchange = nil
         if sending.phase == .awaitsContinue { pool.loop.set(continueTimer, at: nil) }
         guard !isClosed, isAnswerWhole, sending.isOver, !isSpent, !isReadable || hasNothingToRead else { return false }
@@ -319,9 +319,9 @@ final class HTTP1Connection: HTTPConnection, DescriptorHandler {
         guard unsafe exchange.read(bytes, at: &position) else {
             return fail(exchange.attempt.failure ?? Self.malformed)
         }
-        if sending.phase == .awaitsContinue, exchange.state.answer.download.head.mayContinue { mayContinue() }
-        let framing = exchange.state.answer.download.head.framing
-        if exchange.state.answer.isHeadWhole { return headIsWhole(framing, exchange) }
+        if sending.phase == .awaitsContinue, exchange.download.head.mayContinue { mayContinue() }
+        let framing = exchange.download.head.framing
+        if exchange.download.isHeadWhole { return headIsWhole(framing, exchange) }
         guard framing.status == 0, unsafe !Self.mayBeHTTP(bytes[position...]) else { return }
         fail(LoadError(.protocolViolation, at: .response, "The server's bytes are not HTTP."))
     }
@@ -376,7 +376,7 @@ final class HTTP1Connection: HTTPConnection, DescriptorHandler {
     }
 
     private static func lost(_ isProper: Bool, _ exchange: Exchange) -> LoadError {
-        let isCut = !isProper && exchange.state.answer.isDelimitedByClose
+        let isCut = !isProper && exchange.download.isDelimitedByClose(isHead: exchange.request.method == .head)
         return LoadError(
             .connectionLost, at: exchange.attempt.step,
             isCut

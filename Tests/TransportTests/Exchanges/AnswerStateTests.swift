@@ -8,205 +8,143 @@ import Testing
 
 /// What an exchange passes on of its answer, and how it ends for its caller.
 struct AnswerStateTests {
-    private static let url = try! RequestURL("http://server.example/")
-    private static let head = "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\n"
-    private static let chunkedHead = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+    private typealias Arrival = AnswerState.Arrival
+    private static let head = Arrival(isHeadWhole: true)
+    private static let bytes = Arrival(isHeadWhole: true, hasBytes: true)
 
-    private func state(_ method: HTTPRequest.Method = .get, collectsUpTo limit: Int? = nil) -> AnswerState {
-        var request = ExchangeRequest(method, Self.url)
+    private func state(_ method: HTTPRequest.Method = .get, collectsUpTo limit: Int? = nil) throws -> AnswerState {
+        var request = ExchangeRequest(method, try RequestURL("http://server.example/"))
         request.collectsUpTo = limit.map { .bytes($0) }
         return AnswerState(request)
     }
 
     /// The state of an upload that waits for `100 Continue`.
-    private func expecting() -> AnswerState {
-        var request = ExchangeRequest(.post, Self.url, body: .bytes([1]))
+    private func expecting() throws -> AnswerState {
+        var request = ExchangeRequest(.post, try RequestURL("http://server.example/"), body: .bytes([1]))
         request.continueTimeout = .seconds(1)
         return AnswerState(request)
     }
 
-    @discardableResult
-    private func read(_ text: String, _ state: inout AnswerState, canStartAnew: Bool = true) -> AnswerState.HeadOutcome
-    {
-        var position = 0
-        return unsafe Array(text.utf8).withUnsafeBytes { bytes in
-            unsafe state.received(lines: bytes, at: &position, canStartAnew: canStartAnew)
+    /// The framing of an answer over HTTP/1.1; over HTTP/2 if there is no minor version.
+    private func framing(_ status: Int = 200, length: Int? = nil, minorVersion: Int? = 1) -> AnswerFraming {
+        var framing = AnswerFraming(status: status, minorVersion: minorVersion)
+        if let length {
+            let isTaken = unsafe Array("\(length)".utf8).withUnsafeBytes { unsafe framing.takes(.contentLength, $0) }
+            #expect(isTaken)
         }
-    }
-
-    private func receive(_ bytes: [UInt8], _ state: inout AnswerState) {
-        unsafe bytes.withUnsafeBytes { unsafe state.received(body: $0) }
+        return framing
     }
 
     // MARK: Delivery
 
-    @Test func answerThatIsWholeInOneTurnNeedsNoPipe() {
-        var state = state()
-        #expect(read(Self.head, &state) == .whole(isUnauthorized: false))
-        receive([1, 2, 3, 4], &state)
-        #expect(state.ended(isComplete: true) == .delivered(.whole([1, 2, 3, 4])))
-        #expect(state.ended(isComplete: true) == .delivered(.nothing))
+    @Test func answerThatIsWholeInOneTurnNeedsNoPipe() throws {
+        var state = try state()
+        #expect(state.headArrived(framing(), canStartAnew: true) == .goesOn(isUnauthorized: false))
+        #expect(state.ended(Self.bytes, isComplete: true) == .delivered(.whole))
+        #expect(state.ended(Self.bytes, isComplete: true) == .delivered(.nothing))
     }
 
-    @Test func headIsPassedOnWhenItsTurnEnds() {
-        var state = state()
-        #expect(state.turnEnded() == .nothing)
-        read(Self.head, &state)
-        receive([1, 2], &state)
-        #expect(state.turnEnded() == .head([1, 2]))
-        #expect(state.turnEnded() == .nothing)
-        receive([3, 4], &state)
-        #expect(state.turnEnded() == .chunk([3, 4]))
-        #expect(state.ended(isComplete: true) == .delivered(.nothing))
+    @Test func headIsPassedOnWhenItsTurnEnds() throws {
+        var state = try state()
+        #expect(state.turnEnded(Arrival()) == .nothing)
+        #expect(state.turnEnded(Self.bytes) == .head)
+        #expect(state.turnEnded(Self.head) == .nothing)
+        #expect(state.turnEnded(Self.bytes) == .bytes)
+        #expect(state.ended(Self.head, isComplete: true) == .delivered(.nothing))
     }
 
-    @Test func bytesBehindTheLastTurnComeWithTheEnd() {
-        var state = state()
-        read(Self.head, &state)
-        #expect(state.turnEnded() == .head([]))
-        receive([9], &state)
-        #expect(state.ended(isComplete: true) == .delivered(.chunk([9])))
+    @Test func bytesBehindTheLastTurnComeWithTheEnd() throws {
+        var state = try state()
+        #expect(state.turnEnded(Self.head) == .head)
+        #expect(state.ended(Self.bytes, isComplete: true) == .delivered(.bytes))
     }
 
-    @Test func longChunkGoesIntoThePipeBeforeTheHeadIsPassedOn() {
-        var state = state()
-        read(Self.head, &state)
-        receive([1, 2], &state)
-        #expect(state.takeChunk(ofAtLeast: 3) == nil)
-        #expect(state.takeChunk(ofAtLeast: 2) == [1, 2])
-        #expect(state.ended(isComplete: true) == .delivered(.head([])))
+    @Test func bytesMayGoIntoThePipeBeforeTheHeadIsPassedOn() throws {
+        var state = try state()
+        #expect(state.bytesAreDue() && state.bytesAreDue())
+        #expect(state.ended(Self.head, isComplete: true) == .delivered(.head))
     }
 
-    @Test func trailersNeedAPipe() {
-        var state = state()
-        read(Self.chunkedHead, &state)
-        receive([1], &state)
-        #expect(read("A: b\r\n", &state) == .whole(isUnauthorized: false))
-        #expect(state.ended(isComplete: true) == .delivered(.head([1])))
-    }
-
-    @Test func chunkIsPassedOnAsItCame() {
-        var state = state()
-        read(Self.head, &state)
-        state.received(chunk: [5, 6])
-        #expect(state.takeChunk(ofAtLeast: 1) == [5, 6])
-        #expect(state.takeChunk(ofAtLeast: 1) == nil)
+    @Test func trailersNeedAPipe() throws {
+        var state = try state()
+        let arrival = Arrival(isHeadWhole: true, hasTrailers: true, hasBytes: true)
+        #expect(state.ended(arrival, isComplete: true) == .delivered(.head))
     }
 
     // MARK: Collected bodies
 
-    @Test func collectedBodyIsPassedOnInOnePiece() {
-        var state = state(collectsUpTo: 4)
-        read(Self.head, &state)
-        #expect(state.isGathered)
-        var bytes = state.takeCollected()
-        bytes += [1, 2]
-        state.received(collected: bytes)
-        #expect(state.turnEnded() == .nothing && state.takeChunk(ofAtLeast: 1) == nil)
-        bytes = state.takeCollected()
-        state.received(collected: bytes + [3, 4])
-        #expect(state.ended(isComplete: true) == .delivered(.whole([1, 2, 3, 4])))
+    @Test func collectedBodyIsPassedOnWhenItIsWhole() throws {
+        var state = try state(collectsUpTo: 4)
+        _ = state.headArrived(framing(length: 4), canStartAnew: true)
+        #expect(state.isCollected && !state.bytesAreDue())
+        #expect(state.turnEnded(Self.bytes) == .nothing)
+        #expect(state.ended(Self.bytes, isComplete: true) == .delivered(.whole))
     }
 
-    @Test func brokenCollectedBodyIsPassedOnWithAPipeThatFails() {
-        var state = state(collectsUpTo: 4)
-        read(Self.head, &state)
-        state.received(collected: [1])
-        #expect(state.ended(isComplete: false) == .delivered(.head([1])))
+    @Test func brokenCollectedBodyIsPassedOnWithAPipeThatFails() throws {
+        var state = try state(collectsUpTo: 4)
+        _ = state.headArrived(framing(length: 4), canStartAnew: true)
+        #expect(state.ended(Self.bytes, isComplete: false) == .delivered(.head))
     }
 
-    @Test(arguments: [(HTTPRequest.Method.get, 3), (.head, 4)])
-    func bodyIsNotCollected(_ method: HTTPRequest.Method, _ limit: Int) {
-        var state = state(method, collectsUpTo: limit)
-        read(Self.head, &state)
-        #expect(!state.isGathered)
+    @Test(arguments: [
+        (HTTPRequest.Method.get, 200, 5, 4), (.get, 200, nil, 4), (.get, 404, 4, 4), (.head, 200, 4, 4),
+        (.get, 200, 4, nil),
+    ])
+    func bodyIsNotCollected(_ method: HTTPRequest.Method, _ status: Int, _ length: Int?, _ limit: Int?) throws {
+        var state = try state(method, collectsUpTo: limit)
+        _ = state.headArrived(framing(status, length: length), canStartAnew: true)
+        #expect(!state.isCollected)
     }
 
-    @Test func onlyACollectedBodyOverHTTP2MayWaitInThePipeAsAWhole() {
-        var (http1, http2, streamed) = (state(collectsUpTo: 1 << 20), state(collectsUpTo: 1 << 20), state())
-        read(Self.head, &http1)
-        for text in ["HTTP/2 200\r\n", "\r\n"] {
-            read(text, &http2)
-            read(text, &streamed)
-        }
-        #expect(http2.watermarks.high == 1 << 20 && http2.watermarks.low == 1 << 20)
-        for state in [http1, streamed] { #expect(state.watermarks.high == BodyPipe.Watermarks.standard.high) }
+    @Test func onlyACollectedBodyOverHTTP2MayWaitInThePipeAsAWhole() throws {
+        let (collected, streamed) = (try state(collectsUpTo: 7), try state())
+        #expect(collected.pipeLimit(framing(minorVersion: nil)) == 7)
+        #expect(collected.pipeLimit(framing()) == nil && streamed.pipeLimit(framing(minorVersion: nil)) == nil)
     }
 
     // MARK: Ends
 
-    @Test func failureBeforeTheHeadIsTheAnswer() {
-        var state = state()
-        #expect(state.ended(isComplete: false) == .unanswered)
-        #expect(state.ended(isComplete: false) == .unanswered)
+    @Test(arguments: [true, false])
+    func endBeforeTheHeadIsNoAnswer(_ isComplete: Bool) throws {
+        var state = try state()
+        #expect(state.turnEnded(Arrival()) == .nothing)
+        #expect(state.ended(Arrival(), isComplete: isComplete) == .unanswered)
     }
 
-    @Test func endWithoutAHeadIsNoAnswer() {
-        var state = state()
-        read("HTTP/1.1 200 OK\r\n", &state)
-        #expect(state.ended(isComplete: true) == .unanswered)
+    @Test func failureBehindTheHeadComesByThePipe() throws {
+        var state = try state()
+        #expect(state.ended(Self.bytes, isComplete: false) == .delivered(.head))
     }
 
-    @Test func failureBehindTheHeadComesByThePipe() {
-        var state = state()
-        read(Self.head, &state)
-        receive([1], &state)
-        #expect(state.ended(isComplete: false) == .delivered(.head([1])))
+    @Test func failureOfABodyThatIsReadComesByThePipe() throws {
+        var state = try state()
+        #expect(state.turnEnded(Self.head) == .head)
+        #expect(state.ended(Self.head, isComplete: false) == .delivered(.nothing))
     }
 
     // MARK: Heads
 
-    @Test func refusedExpectationIsNoAnswer() {
-        var state = expecting()
-        #expect(read("HTTP/1.1 417 No\r\n\r\n", &state) == .expectationRefused)
-        #expect(state.isExpectationRefused && state.turnEnded() == .nothing)
-        #expect(state.ended(isComplete: false) == .expectationRefused)
+    @Test func refusedExpectationIsNoAnswer() throws {
+        var state = try expecting()
+        #expect(state.headArrived(framing(417), canStartAnew: true) == .expectationRefused)
+        #expect(state.isExpectationRefused && state.turnEnded(Self.head) == .nothing)
+        #expect(state.ended(Self.head, isComplete: false) == .expectationRefused)
     }
 
-    @Test func refusedExpectationOfABodyThatCannotStartAnewIsAnAnswer() {
-        var state = expecting()
-        #expect(read("HTTP/1.1 417 No\r\n\r\n", &state, canStartAnew: false) == .whole(isUnauthorized: false))
-        #expect(!state.isExpectationRefused && state.turnEnded() == .head([]))
+    @Test func refusedExpectationOfABodyThatCannotStartAnewIsAnAnswer() throws {
+        var state = try expecting()
+        #expect(state.headArrived(framing(417), canStartAnew: false) == .goesOn(isUnauthorized: false))
+        #expect(!state.isExpectationRefused && state.turnEnded(Self.head) == .head)
     }
 
-    @Test func unaskedRefusalOfAnExpectationIsAnAnswer() {
-        var state = state()
-        #expect(read("HTTP/1.1 417 No\r\n\r\n", &state) == .whole(isUnauthorized: false))
+    @Test func unaskedRefusalOfAnExpectationIsAnAnswer() throws {
+        var state = try state()
+        #expect(state.headArrived(framing(417), canStartAnew: true) == .goesOn(isUnauthorized: false))
     }
 
-    @Test func questionForTheUserIsNoted() {
-        var state = state()
-        #expect(read("HTTP/1.1 401 Who\r\n\r\n", &state) == .whole(isUnauthorized: true))
-    }
-
-    @Test(arguments: [
-        ("HTTP/1.1 101 Go\r\n", LoadError.Code.protocolViolation), ("HTTP/1.1 x\r\n", .protocolViolation),
-    ])
-    func headThatIsNoneEndsTheExchange(_ text: String, _ code: LoadError.Code) {
-        var state = state()
-        guard case .failed(let failure) = read(text, &state) else { return #expect(Bool(false), "It is read.") }
-        #expect(failure.code == code && failure.step == .response)
-    }
-
-    @Test func headOverTheLimitEndsTheExchange() {
-        var request = ExchangeRequest(.get, Self.url)
-        request.headerLimit = .bytes(40)
-        var (within, over) = (AnswerState(request), AnswerState(request))
-        let line = "HTTP/1.1 200 OK\r\n"
-        #expect(
-            read(line + "A: " + String(repeating: "a", count: 16) + "\r\n\r\n", &within)
-                == .whole(isUnauthorized: false))
-        guard case .failed(let failure) = read(line + "A: " + String(repeating: "a", count: 17) + "\r\n\r\n", &over)
-        else {
-            return #expect(Bool(false), "It is read.")
-        }
-        #expect(failure.code == .responseTooLarge && failure.message.contains("40 bytes"))
-    }
-
-    @Test func bodyWithoutALengthEndsWithTheConnection() {
-        var (state, head) = (state(), state(.head))
-        read("HTTP/1.1 200 OK\r\n\r\n", &state)
-        read("HTTP/1.1 200 OK\r\n\r\n", &head)
-        #expect(state.isDelimitedByClose && !head.isDelimitedByClose)
+    @Test func questionForTheUserIsNoted() throws {
+        var state = try state()
+        #expect(state.headArrived(framing(401), canStartAnew: true) == .goesOn(isUnauthorized: true))
     }
 }
