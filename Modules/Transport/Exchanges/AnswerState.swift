@@ -1,3 +1,6 @@
+internal import HTTPTypes
+internal import SallyportBase
+
 /// How far the answer of an exchange has come, and what is passed on of it next: the head first, then the bytes of the
 /// body. A value that has no bytes itself.
 struct AnswerState {

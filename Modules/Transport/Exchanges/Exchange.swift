@@ -1,3 +1,5 @@
+internal import HTTPTypes
+internal import SallyportBase
 internal import SallyportCore
 internal import SallyportEventLoop
 internal import SallyportLoading
