@@ -5,7 +5,7 @@ import Testing
 
 /// How other threads' handles lead to the objects of a loop.
 struct LoopTableTests {
-    private final class Handle: LoopHandle {
+    private final class Name: LoopHandle {
         private let index = Atomic(-1)
         var place: Int {
             get { index.load(ordering: .relaxed) }
@@ -14,7 +14,7 @@ struct LoopTableTests {
     }
 
     private final class Object: LoopObject {
-        let handle = Handle()
+        let handle = Name()
     }
 
     @Test func objectIsFoundByItsHandleUntilItIsRemoved() {

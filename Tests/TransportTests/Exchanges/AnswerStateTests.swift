@@ -87,10 +87,11 @@ struct AnswerStateTests {
         #expect(state.ended(Self.bytes, isComplete: false) == .delivered(.head))
     }
 
-    @Test(arguments: [
-        (HTTPRequest.Method.get, 200, 5, 4), (.get, 200, nil, 4), (.get, 404, 4, 4), (.head, 200, 4, 4),
-        (.get, 200, 4, nil),
-    ])
+    private static let uncollected: [(HTTPRequest.Method, Int, length: Int?, limit: Int?)] = [
+        (.get, 200, 5, 4), (.get, 200, nil, 4), (.get, 404, 4, 4), (.head, 200, 4, 4), (.get, 200, 4, nil),
+    ]
+
+    @Test(arguments: uncollected)
     func bodyIsNotCollected(_ method: HTTPRequest.Method, _ status: Int, _ length: Int?, _ limit: Int?) throws {
         var state = try state(method, collectsUpTo: limit)
         _ = state.headArrived(framing(status, length: length), canStartAnew: true)
