@@ -66,7 +66,7 @@ struct ExchangeStateTests {
         _ = state.willSend(over: nil, hasSentNothing: true, canStartAnew: true)
         #expect(state.controlChanged(isSuspended: true) && !state.flow.mayReceive)
         #expect(state.controlChanged(isSuspended: false) && state.flow.mayReceive)
-        #expect(!state.controlChanged(isSuspended: false))
+        #expect(state.controlChanged(isSuspended: false) == false)
     }
 
     @Test func exchangeThatIsSuspendedBeforeItIsSentPausesWhenTheTurnEnds() throws {
