@@ -1,7 +1,6 @@
 package import SallyportCore
 package import SallyportEventLoop
 internal import SallyportLoading
-internal import Synchronization
 
 /// HTTP exchanges and byte tunnels, each over the connections of one ``ConnectionPath``.
 ///
@@ -42,20 +41,20 @@ package final class Transport: Sendable {
         }
         if request.url.isSecure { try checkVersions(path) }
         try checkWay(path)
-        let exchange = try Exchange(
+        let exchange = try ExchangeHandle(
             path.owner == nil ? request : request.alone, to: endpoint, engine: engine(for: path))
-        exchange.attachControl()
-        let result = await withTaskCancellationHandler {
+        let answer = await withTaskCancellationHandler {
             await withCheckedContinuation { (continuation: Exchange.Continuation) in
-                exchange.continuation = continuation
-                exchange.engine.start(exchange, via: path)
+                exchange.engine.start(exchange, via: path, answering: continuation)
             }
         } onCancel: {
-            exchange.isCancelled.store(true, ordering: .releasing)
-            exchange.engine.post(.cancel(exchange))
+            exchange.cancel()
         }
-        guard exchange.isExpectationRefused else { return try result.get() }
-        return try await self.exchange(request.withoutExpectation, via: path)
+        switch answer {
+        case .response(let response): return response
+        case .failed(let failure): throw failure
+        case .expectationRefused: return try await self.exchange(request.withoutExpectation, via: path)
+        }
     }
 
     /// Opens a byte stream to a server.
@@ -70,16 +69,13 @@ package final class Transport: Sendable {
         guard let protocols = ApplicationProtocols.wire(request.applicationProtocols) else {
             throw LoadError(.invalidRequest, at: .routing, "A name of ALPN has 1 to 255 bytes.")
         }
-        let opening = TunnelOpening(request, engine: engine(for: path))
-        opening.attempt.applicationProtocols = protocols
+        let opening = OpeningHandle(request, offering: protocols, engine: engine(for: path))
         let result = await withTaskCancellationHandler {
             await withCheckedContinuation { (continuation: TunnelOpening.Continuation) in
-                opening.continuation = continuation
-                opening.engine.post(.open(opening, path))
+                opening.engine.post(.open(opening, path, continuation))
             }
         } onCancel: {
-            opening.isCancelled.store(true, ordering: .releasing)
-            opening.engine.post(.cancelOpening(opening))
+            opening.cancel()
         }
         return try result.get()
     }

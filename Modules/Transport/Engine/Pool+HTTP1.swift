@@ -8,7 +8,7 @@ extension Pool {
     func speaksHTTP1(for exchange: Exchange, to origin: Origin) -> Bool {
         guard engine != .libcurl else { return false }
         if origin.isSecure {
-            return engine == .own || origin.isHTTP1Only || protocols.isOneByOne(origin, at: now)
+            return engine == .own || origin.isHTTP1Only || share.protocols.isOneByOne(origin, at: now)
         }
         // Through an HTTP proxy, such requests are in absolute form.
         guard let proxy = configuration.path.proxy?.proxy else { return true }
@@ -53,7 +53,7 @@ extension Pool {
         let first = handle.firstBytes()
         guard let link = TunnelLink(descriptor, attempt.handshakes) else { return dialAgain(exchange, handle) }
         let connection = HTTP1Connection(link, made: handle, by: exchange, to: origin, first: first, in: self)
-        handle.client = nil
+        handle.release()
         carried[origin] = nil
         (attempt.handle, attempt.connection) = (nil, connection)
         connection.carry(exchange)
@@ -67,7 +67,7 @@ extension Pool {
         guard attempt.dials < Attempt.dialLimit else {
             return end(exchange, LoadError(.connectionLost, at: attempt.reachedStep, "The connection ended at once."))
         }
-        handle.client = nil
+        handle.release()
         remove(handle)
         attempt.startOver()
         dial(exchange)

@@ -25,25 +25,25 @@ final class Pool: DescriptorHandler, TurnObserver {
     private(set) var isClosed = false
     /// Something began since the last sweep.
     private var wasUsed = true
-    /// Takes a connection that broke through a relay, and later gives it to ``tell(_:)``, once the reason may be known.
-    /// If nil, losses are reported at once.
-    var explains: ((UnexplainedLoss) -> Void)?
+    /// Called when a connection that broke through a relay was added to the losses of the loop, which are given to
+    /// ``tell(_:)`` once the reason may be known. If nil, losses are reported at once.
+    var whenLost: (@Sendable () -> Void)?
     /// The connection of a path with one owner, as ``ConnectionFacts/number`` names it; nil before the first one.
     var connectionNumber: UInt64?
 
     private let multi: UnsafeMutableRawPointer
-    private let share: OpaquePointer
+    private let sessions: OpaquePointer
     private var idleHandles: [EasyHandle] = []
     /// Our own idle connections.
     var idle: IdleConnections
     /// For each origin whose server has chosen HTTP/1.1: how many exchanges libcurl has carried since.
     var carried: [Origin: Int] = [:]
     let engine: HTTP1Engine
-    let protocols: OriginProtocols
+    let share: LoopShare
     private var members = PoolMembers()
     private var origins = OriginQueue()
     private var signalled: [any PoolMember] = []
-    private var answers: [(Exchange.Continuation, Exchange.Answer)] = []
+    private var answers: [(Exchange.Continuation, ExchangeAnswer)] = []
     private var waitsForTurn = false
     private var isCurlDue = false
     private var curlDeadline = LoopInstant.never
@@ -61,22 +61,22 @@ final class Pool: DescriptorHandler, TurnObserver {
     private var turnTime: LoopInstant?
 
     init(
-        _ path: ConnectionPath, isMultiplexing: Bool, engine: HTTP1Engine, knowing protocols: OriginProtocols,
+        _ path: ConnectionPath, isMultiplexing: Bool, engine: HTTP1Engine, sharing share: LoopShare,
         on loop: EventLoop
     ) {
         self.loop = loop
-        self.protocols = protocols
+        self.share = share
         self.engine = engine
         idle = IdleConnections(limit: path.owner == nil ? Self.maximumConnections : 1)
         self.isMultiplexing = isMultiplexing
         configuration = PathConfiguration(path)
         relays = RelayOrder(path.relay)
-        guard let multi = unsafe curl_multi_init(), let share = unsafe curl_share_init() else {
+        guard let multi = unsafe curl_multi_init(), let sessions = unsafe curl_share_init() else {
             preconditionFailure("libcurl has memory for a pool.")
         }
         unsafe self.multi = unsafe multi
-        unsafe self.share = OpaquePointer(share)
-        _ = unsafe sallyport_share_sessions(share)
+        unsafe self.sessions = OpaquePointer(sessions)
+        _ = unsafe sallyport_share_sessions(sessions)
         let connections = path.owner == nil ? Self.maximumConnections : 1
         _ = unsafe sallyport_multi_set_long(multi, CURLMOPT_MAXCONNECTS, connections)
         let pipelining = isMultiplexing ? CURLPIPE_MULTIPLEX : CURLPIPE_NOTHING
@@ -100,7 +100,7 @@ final class Pool: DescriptorHandler, TurnObserver {
         watchdog.stop()
         unsafe curl_multi_cleanup(multi)
         idleHandles = []
-        let shareCode = unsafe curl_share_cleanup(UnsafeMutableRawPointer(share))
+        let shareCode = unsafe curl_share_cleanup(UnsafeMutableRawPointer(sessions))
         assert(shareCode == CURLSHE_OK, "A closed pool's handles must have been released.")
         for descriptor in connections.keys { loop.forget(descriptor) }
         connections = [:]
@@ -169,7 +169,8 @@ final class Pool: DescriptorHandler, TurnObserver {
 
     /// Makes libcurl open a connection, or carry the whole exchange.
     func dial(_ member: any PoolMember) {
-        let handle = unsafe idleHandles.popLast() ?? EasyHandle(configured: configuration, sharing: share, pool: self)
+        let handle =
+            unsafe idleHandles.popLast() ?? EasyHandle(configured: configuration, sharing: sessions, pool: self)
         let attempt = member.attempt
         (attempt.handle, attempt.connection) = (handle, handle)
         attempt.step = .nameLookup
@@ -223,8 +224,9 @@ final class Pool: DescriptorHandler, TurnObserver {
     /// way, so the failure is reported later.
     func lost(_ member: any PoolMember, _ failure: LoadError) {
         let loss = UnexplainedLoss(member: member, failure: failure)
-        guard let explains, failure.mayHideReason else { return tell(loss) }
-        explains(loss)
+        guard let whenLost, failure.mayHideReason else { return tell(loss) }
+        share.losses.add(loss)
+        whenLost()
     }
 
     /// Ends the member with the loss's failure, unless it has ended meanwhile.
@@ -244,7 +246,7 @@ final class Pool: DescriptorHandler, TurnObserver {
         if releasesConnection(of: member.attempt) { return }
         guard let handle = member.attempt.handle else { return }
         member.attempt.handle = nil
-        handle.client = nil
+        handle.release()
         // Makes libcurl free the buffered bytes of a paused transfer: an HTTP/2 stream that ends while it is paused
         // would leak up to 16 KiB (7.88).
         if !isReusable { _ = unsafe curl_easy_pause(handle.raw, CURLPAUSE_CONT) }
@@ -259,7 +261,7 @@ final class Pool: DescriptorHandler, TurnObserver {
     /// The result of the handshake of a member's connection.
     func learned(_ origin: Origin, isMultiplexed: Bool) {
         guard isMultiplexing || !isMultiplexed else { return }
-        protocols.learned(origin, isMultiplexed: isMultiplexed, at: now)
+        share.protocols.learned(origin, isMultiplexed: isMultiplexed, at: now)
         origins.learned(origin, isMultiplexed: isMultiplexed)
         if origins.isStirred { scheduleTurn() }
     }
@@ -316,7 +318,7 @@ final class Pool: DescriptorHandler, TurnObserver {
 
     /// Resumes the task of an exchange at the end of the turn, together with others. Resumed one by one, each would wake
     /// a thread that has nothing more to do and sleeps again: one and a half system calls for each request.
-    func answer(_ continuation: Exchange.Continuation, with answer: Exchange.Answer) {
+    func answer(_ continuation: Exchange.Continuation, with answer: ExchangeAnswer) {
         answers.append((continuation, answer))
         if answers.count == Self.maximumAnswers { resumeAnswered() } else { scheduleTurn() }
     }

@@ -4,7 +4,7 @@ internal import SallyportEventLoop
 internal import SallyportLoading
 
 /// A member of a pool: an exchange, or the opening of a tunnel. Its methods are called on the loop.
-protocol PoolMember: EasyHandle.Client, Sendable {
+protocol PoolMember: EasyHandle.Client {
     var attempt: Attempt { get }
     /// Nil before it starts, and once it is over.
     var pool: Pool? { get }
@@ -48,7 +48,8 @@ extension PoolMember {
 
 /// The state of one transfer on its connection. On the loop only.
 final class Attempt {
-    let start = LoopInstant.now
+    /// When the caller asked for it.
+    let start: LoopInstant
     /// Its claim to a connection; nil if it is not limited.
     var claim: OriginClaim?
     var step = LoadError.Step.routing
@@ -80,13 +81,17 @@ final class Attempt {
     /// The server that the transfer is for.
     let endpoint: Endpoint
 
-    init(_ claim: OriginClaim) {
+    init(_ claim: OriginClaim, since start: LoopInstant) {
         self.claim = claim
+        self.start = start
         endpoint = claim.origin.endpoint
     }
 
     /// A transfer without a limit.
-    init(to endpoint: Endpoint) { self.endpoint = endpoint }
+    init(to endpoint: Endpoint, since start: LoopInstant) {
+        self.endpoint = endpoint
+        self.start = start
+    }
 
     /// Forgets a connection that could not be established.
     func startOver() {

@@ -98,17 +98,17 @@ final class HTTP1Connection: HTTPConnection, DescriptorHandler {
     }
 
     private func begin(_ exchange: Exchange) {
-        exchange.expectsHTTP1(after: lastFields.take() ?? FieldList(remembers: true))
+        exchange.download.expectsHTTP1(after: lastFields.take() ?? FieldList(remembers: true))
         var head = sending.takeStorage()
-        RequestHead.append(exchange.request, with: exchange.upload, to: &head, host: hostLine)
+        let body = exchange.handle.body
+        RequestHead.append(exchange.request, with: body, to: &head, host: hostLine)
         headBytes = head.count
-        let upload = exchange.upload
-        let awaitsContinue = exchange.asksToContinue
+        let awaitsContinue = exchange.state.answer.asksToContinue
         sending = RequestSending(
-            head: head, hasBody: upload.hasBody, isChunked: upload.isChunked, awaitsContinue: awaitsContinue)
+            head: head, hasBody: body.hasBody, isChunked: body.isChunked, awaitsContinue: awaitsContinue)
         // A short body goes with the head. The app's closure is only asked once the head has gone: its bytes may not be
         // there a second time, for another connection.
-        if upload.isInMemory { _ = fill(exchange) }
+        if body.isInMemory { _ = fill(exchange) }
         guard awaitsContinue else { return }
         let limit = exchange.request.continueTimeout ?? .seconds(1)
         pool.loop.set(continueTimer, at: pool.now.advanced(by: max(limit, .milliseconds(1))))
@@ -125,7 +125,7 @@ final class HTTP1Connection: HTTPConnection, DescriptorHandler {
     ///
     /// - Returns: whether it can.
     func release() -> Bool {
-        if let exchange { lastFields = exchange.takeFields() }
+        if let exchange { lastFields = exchange.download.takeFields() }
         exchange = nil
         if sending.phase == .awaitsContinue { pool.loop.set(continueTimer, at: nil) }
         guard !isClosed, isAnswerWhole, sending.isOver, !isSpent, !isReadable || hasNothingToRead else { return false }
@@ -168,7 +168,7 @@ final class HTTP1Connection: HTTPConnection, DescriptorHandler {
     }
 
     private func sent(_ count: Int, _ exchange: Exchange) {
-        exchange.sentOnConnections += count
+        if count > 0 { exchange.state.sentBytes() }
         sending.sent(count)
     }
 
@@ -179,7 +179,7 @@ final class HTTP1Connection: HTTPConnection, DescriptorHandler {
         case .bytes(let piece):
             sending.append(piece)
             sentBody += piece.count
-            if exchange.upload.isComplete { sending.bodyIsWhole() }
+            if exchange.upload?.isComplete ?? true { sending.bodyIsWhole() }
             return true
         case .end:
             sending.bodyIsWhole()
@@ -187,7 +187,7 @@ final class HTTP1Connection: HTTPConnection, DescriptorHandler {
         case .paused: return false
         case .failed:
             fail(
-                exchange.upload.failure
+                exchange.upload?.failure
                     ?? LoadError(.requestBodyFailed, at: .request, "The request's body ended early."))
             return false
         }
@@ -207,7 +207,7 @@ final class HTTP1Connection: HTTPConnection, DescriptorHandler {
         var allowance = Self.turn
         while isReadable, let exchange, exchange.flow.mayReceive, !isAnswerWhole {
             guard allowance > 0 else {
-                exchange.engine.post(.goOn(exchange))
+                exchange.handle.engine.post(.goOn(exchange.handle))
                 break
             }
             let (count, outcome) = gather(for: exchange) ?? takeSome(for: exchange)
@@ -237,7 +237,7 @@ final class HTTP1Connection: HTTPConnection, DescriptorHandler {
     }
 
     private func takeSome(for exchange: Exchange) -> (Int, TunnelLink.Outcome) {
-        let scratch = exchange.engine.scratch
+        let scratch = pool.share.scratch
         let (chunk, outcome) =
             body == nil
             ? unsafe scratch.chunk(atMost: Scratch.headLength) { unsafe link.receive(into: $0) }

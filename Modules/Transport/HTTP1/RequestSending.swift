@@ -106,7 +106,7 @@ struct RequestSending {
 enum RequestHead {
     /// - Parameter host: the line `Host`, with its line break.
     static func append(
-        _ request: ExchangeRequest, with upload: Upload, to bytes: inout [UInt8], host: [UInt8]
+        _ request: ExchangeRequest, with body: UploadSource, to bytes: inout [UInt8], host: [UInt8]
     ) {
         let url = request.url
         bytes.reserveCapacity(bytes.count + 512)
@@ -120,7 +120,7 @@ enum RequestHead {
         append(" HTTP/1.1\r\n", to: &bytes)
         bytes += host
         appendFields(of: request, to: &bytes)
-        appendFraming(of: request, with: upload, to: &bytes)
+        appendFraming(of: request, with: body, to: &bytes)
         append("\r\n", to: &bytes)
     }
 
@@ -143,14 +143,14 @@ enum RequestHead {
     }
 
     private static func appendFraming(
-        of request: ExchangeRequest, with upload: Upload, to bytes: inout [UInt8]
+        of request: ExchangeRequest, with body: UploadSource, to bytes: inout [UInt8]
     ) {
-        guard upload.hasBody || Upload.expectsBody(request.method) else { return }
-        if upload.isChunked {
+        guard body.hasBody || UploadSource.expectsBody(request.method) else { return }
+        if body.isChunked {
             append("Transfer-Encoding: chunked\r\n", to: &bytes)
         } else {
             append("Content-Length: ", to: &bytes)
-            append(String(upload.totalBytes ?? 0), to: &bytes)
+            append(String(body.length), to: &bytes)
             append("\r\n", to: &bytes)
         }
         if request.asksToContinue, request.headerFields[.expect] == nil {

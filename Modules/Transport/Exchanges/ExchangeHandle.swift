@@ -1,0 +1,69 @@
+internal import HTTPTypes
+internal import SallyportCore
+internal import SallyportEventLoop
+internal import SallyportLoading
+internal import Synchronization
+
+/// An exchange as every thread may see it: what was asked for, and its place among the exchanges of its loop. Callers and
+/// the hooks of bodies post it to the engine, which finds the ``Exchange`` by it.
+final class ExchangeHandle: LoopHandle {
+    let request: ExchangeRequest
+    let origin: Origin
+    let body: UploadSource
+    let engine: TransportEngine
+    let start = LoopInstant.now
+    private let wasCancelled = Atomic(false)
+    private let index = Atomic(-1)
+
+    /// - Parameter endpoint: the endpoint of the request's URL.
+    init(_ request: consuming ExchangeRequest, to endpoint: Endpoint, engine: TransportEngine) throws(LoadError) {
+        guard request.method != .connect else {
+            throw LoadError(.invalidRequest, at: .routing, "A tunnel is opened by other means than a request.")
+        }
+        body = try UploadSource(request.body)
+        origin = Origin(
+            endpoint: endpoint, isSecure: request.url.isSecure, isHTTP1Only: request.protocols == .http1Only)
+        self.request = request
+        self.engine = engine
+    }
+
+    /// With HTTP/2, a slow reader would delay the answers of others.
+    var mayStallOthers: Bool {
+        request.collectsUpTo == nil && request.url.isSecure && request.protocols == .automatic
+    }
+
+    var isCancelled: Bool { wasCancelled.load(ordering: .acquiring) }
+
+    /// The caller's task was cancelled. From any thread.
+    func cancel() {
+        wasCancelled.store(true, ordering: .releasing)
+        engine.post(.cancel(self))
+    }
+
+    /// Answers an exchange that never reached a pool.
+    func refuse(_ failure: LoadError, _ continuation: Exchange.Continuation) {
+        if let reporter = request.reporter {
+            var report = ExchangeReport()
+            report.failure = failure
+            report.end = LoopInstant.now.elapsed(since: start)
+            reporter(report)
+        }
+        continuation.resume(returning: .failed(failure))
+    }
+
+    // MARK: Place
+
+    /// Set and read on the loop only; atomic, because nothing else proves that.
+    var place: Int {
+        get { index.load(ordering: .relaxed) }
+        set { index.store(newValue, ordering: .relaxed) }
+    }
+}
+
+/// How an exchange is answered.
+enum ExchangeAnswer: Sendable {
+    case response(ExchangeResponse)
+    case failed(LoadError)
+    /// The server answered 417, and the request can be sent again without `Expect` (RFC 9110 §15.5.18).
+    case expectationRefused
+}
