@@ -57,9 +57,7 @@ final class Exchange: @unchecked Sendable {
         let origin = Origin(
             endpoint: endpoint, isSecure: request.url.isSecure, isHTTP1Only: request.protocols == .http1Only)
         attempt = Attempt(OriginClaim(origin: origin, limit: request.connectionsPerOrigin))
-        guard request.method != .connect else {
-            throw LoadError(.invalidRequest, at: .routing, "A tunnel is opened by other means than a request.")
-        }
+        try request.checkMethod()
         upload = try Upload(request.body)
         asksToContinue = request.asksToContinue
         download = Download(headerLimit: request.headerLimit.bytes)
@@ -349,17 +347,9 @@ extension Exchange {
         // A line that grows without end counts as idle.
         if position > start { active() }
         attempt.step = .response
-        switch outcome {
-        case .more: return true
-        case .whole: return headIsWhole()
-        case .tooLong: attempt.failure = tooLong
-        case .switched:
-            attempt.failure = LoadError(
-                .protocolViolation, at: .response, "The server changed the protocol unasked.")
-        case .malformed:
-            attempt.failure = LoadError(
-                .protocolViolation, at: .response, "A line of the header block is not one of HTTP.")
-        }
+        if outcome == .more { return true }
+        if outcome == .whole { return headIsWhole() }
+        attempt.failure = outcome.failure(request.headerLimit)
         return false
     }
 
@@ -410,10 +400,6 @@ extension Exchange {
         guard !download.isGathered else { return }
         if download.chunk.count >= Download.chunkSize { pushChunk() }
         pool?.signal(self)
-    }
-
-    var tooLong: LoadError {
-        LoadError(.responseTooLarge, at: .response, "The header block is longer than \(request.headerLimit).")
     }
 
     func fill(_ buffer: UnsafeMutableRawBufferPointer) -> Int {
