@@ -1,3 +1,4 @@
+internal import HTTPTypes
 internal import SallyportBase
 internal import SallyportCore
 internal import SallyportLoading
