@@ -1,6 +1,7 @@
 import HTTPTypes
 import SallyportBase
 import SallyportCore
+import SallyportEventLoop
 import SallyportLoading
 import TestSupport
 import Testing
@@ -164,7 +165,8 @@ import Testing
 
     // MARK: Expectations
 
-    private func asking(_ body: RequestBody = .text("body"), waiting: Duration = .seconds(5)) throws -> ExchangeRequest {
+    private func asking(_ body: RequestBody = .text("body"), waiting: Duration = .seconds(5)) throws -> ExchangeRequest
+    {
         var request = try fixture.request(body: body)
         request.continueTimeout = waiting
         return request

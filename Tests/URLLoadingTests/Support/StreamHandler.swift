@@ -35,7 +35,7 @@ actor StreamHandler: RequestHandler {
         let answer: LoadResponse
         do {
             answer = try await response.exchange(request, as: request.url, with: peer)
-        } catch where error.code == .cannotConnect {
+        } catch  where error.code == .cannotConnect {
             return false
         }
         try await response.forward(answer)
