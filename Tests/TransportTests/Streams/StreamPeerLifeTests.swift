@@ -163,7 +163,9 @@ import Testing
     }
 
     @Test func theWaitForATurnEndsAtTheDeadline() async throws {
-        let (_, peer, go, first) = try await busy()
+        let (server, peer, go, first) = try await busy()
+        // A server stops when its last reference is released.
+        defer { withExtendedLifetime(server) {} }
         var request = try fixture.request()
         (request.deadline, request.idleTimeout) = (.now + .milliseconds(100), .milliseconds(20))
         let late = request
@@ -173,7 +175,8 @@ import Testing
     }
 
     @Test func thoseWhoWaitLearnOfTheEnd() async throws {
-        let (_, peer, _, first) = try await busy()
+        let (server, peer, _, first) = try await busy()
+        defer { withExtendedLifetime(server) {} }
         let request = try fixture.request()
         let second = Task { try await peer.body(request) }
         first.cancel()
