@@ -127,13 +127,10 @@ extension Exchange {
         // A line that grows without end counts as idle.
         if position > start { moved() }
         attempt.step = .response
-        switch outcome {
-        case .more: return true
-        case .whole: return headArrived()
-        case .tooLong, .switched, .malformed:
-            attempt.failure = failure(of: outcome)
-            return false
-        }
+        if outcome == .more { return true }
+        if outcome == .whole { return headArrived() }
+        attempt.failure = outcome.failure(request.headerLimit)
+        return false
     }
 
     private func headArrived() -> Bool {
@@ -146,16 +143,6 @@ extension Exchange {
         if state.answer.isCollected { download.reserve() }
         pool?.signal(self)
         return true
-    }
-
-    private func failure(of outcome: HeadReader.Outcome) -> LoadError {
-        switch outcome {
-        case .tooLong:
-            LoadError(.responseTooLarge, at: .response, "The header block is longer than \(request.headerLimit).")
-        case .switched: LoadError(.protocolViolation, at: .response, "The server changed the protocol unasked.")
-        case .more, .whole, .malformed:
-            LoadError(.protocolViolation, at: .response, "A line of the header block is not one of HTTP.")
-        }
     }
 
     func received(body: UnsafeRawBufferPointer) -> Int {

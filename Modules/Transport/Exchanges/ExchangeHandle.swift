@@ -17,9 +17,7 @@ final class ExchangeHandle: LoopHandle {
 
     /// - Parameter endpoint: the endpoint of the request's URL.
     init(_ request: consuming ExchangeRequest, to endpoint: Endpoint, engine: TransportEngine) throws(LoadError) {
-        guard request.method != .connect else {
-            throw LoadError(.invalidRequest, at: .routing, "A tunnel is opened by other means than a request.")
-        }
+        try request.checkMethod()
         body = try UploadSource(request.body)
         origin = Origin(
             endpoint: endpoint, isSecure: request.url.isSecure, isHTTP1Only: request.protocols == .http1Only)

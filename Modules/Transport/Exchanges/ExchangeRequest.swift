@@ -98,6 +98,11 @@ extension ExchangeRequest {
         return request
     }
 
+    func checkMethod() throws(LoadError) {
+        guard method == .connect else { return }
+        throw LoadError(.invalidRequest, at: .routing, "A tunnel is opened by other means than a request.")
+    }
+
     /// Whether the request says that it waits for `100 Continue`.
     var asksToContinue: Bool {
         body != nil && (continueTimeout != nil || headerFields[.expect]?.lowercased() == "100-continue")

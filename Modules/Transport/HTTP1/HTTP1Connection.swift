@@ -309,7 +309,7 @@ final class HTTP1Connection: HTTPConnection, DescriptorHandler {
                 if position < bytes.count { isSpent = true }
                 answerIsWhole()
                 return bytes.count
-            case .malformed: fail(Self.malformed)
+            case .malformed: fail(BodyReader.brokenChunks)
             }
         }
         return self.exchange === exchange ? position : bytes.count
@@ -317,28 +317,19 @@ final class HTTP1Connection: HTTPConnection, DescriptorHandler {
 
     private func readHead(_ bytes: UnsafeRawBufferPointer, _ position: inout Int, _ exchange: Exchange) {
         guard unsafe exchange.read(bytes, at: &position) else {
-            return fail(exchange.attempt.failure ?? Self.malformed)
+            return fail(exchange.attempt.failure ?? BodyReader.brokenChunks)
         }
         if sending.phase == .awaitsContinue, exchange.download.head.mayContinue { mayContinue() }
         let framing = exchange.download.head.framing
         if exchange.download.isHeadWhole { return headIsWhole(framing, exchange) }
-        guard framing.status == 0, unsafe !Self.mayBeHTTP(bytes[position...]) else { return }
-        fail(LoadError(.protocolViolation, at: .response, "The server's bytes are not HTTP."))
-    }
-
-    private static var malformed: LoadError {
-        LoadError(.protocolViolation, at: .response, "The chunks of the body are broken.")
-    }
-
-    /// Whether an incomplete line may become a status line.
-    private static func mayBeHTTP(_ line: Slice<UnsafeRawBufferPointer>) -> Bool {
-        unsafe zip(line, "HTTP/1.".utf8).allSatisfy { $0 == $1 }
+        guard framing.status == 0, unsafe !StatusLine.mayBegin(bytes[position...]) else { return }
+        fail(StatusLine.missing)
     }
 
     private func took(trailer line: UnsafeRawBufferPointer, _ exchange: Exchange) {
         var position = 0
         guard unsafe exchange.read(line, at: &position) else {
-            return fail(exchange.attempt.failure ?? Self.malformed)
+            return fail(exchange.attempt.failure ?? BodyReader.brokenChunks)
         }
     }
 

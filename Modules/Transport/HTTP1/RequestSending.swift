@@ -66,6 +66,23 @@ struct RequestSending {
         start = 0
     }
 
+    /// All bytes that are next, which then count as sent.
+    mutating func takeNext() -> [UInt8] {
+        if piece.isEmpty, start == 0 {
+            defer { bytes = [] }
+            return bytes
+        }
+        var next: [UInt8] = []
+        while !isSent {
+            let count = unsafe withNext { part in
+                unsafe next.append(contentsOf: part)
+                return part.count
+            }
+            sent(count)
+        }
+        return next
+    }
+
     private mutating func sentOfPiece(_ count: Int) {
         piece = piece.dropFirst(count)
         guard piece.isEmpty else { return }
