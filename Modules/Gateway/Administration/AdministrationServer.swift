@@ -57,7 +57,8 @@ struct AdministrationServer: Sendable {
                     line += buffer.readableBytesView
                     guard line.count <= AdministrationSocket.maximumCommand else { return }
                     guard line.last == UInt8(ascii: "\n") else { continue }
-                    try await outbound.write(ByteBuffer(bytes: try await answer(line, to: actor) + [UInt8(ascii: "\n")]))
+                    try await outbound.write(
+                        ByteBuffer(bytes: try await answer(line, to: actor) + [UInt8(ascii: "\n")]))
                     line = []
                 }
             }

@@ -118,7 +118,8 @@ private struct AuditSearch {
             found = try await rows(after: next, through: place, query) + found
             // Earlier entries are older.
             if let since = query.since,
-                let oldest = try await store.auditRows(of: chain, after: next, through: next + 1, limit: 1).first?.entry,
+                let oldest = try await store.auditRows(of: chain, after: next, through: next + 1, limit: 1).first?
+                    .entry,
                 oldest.time < since
             {
                 break

@@ -84,9 +84,10 @@ extension GatewayData {
                 let rows = try await store.auditRows(
                     of: chain, after: start.number, through: head.number, limit: limit)
                 // What cannot be read stays: it is to be found.
-                last = rows.prefix { $0.entry != nil }.compactMap(\.entry).prefix {
-                    $0.number <= head.number - most || $0.time < oldest
-                }.last
+                last =
+                    rows.prefix { $0.entry != nil }.compactMap(\.entry).prefix {
+                        $0.number <= head.number - most || $0.time < oldest
+                    }.last
                 guard last != nil else { break }
             }
             if let last { starts[chain] = AuditHead(number: last.number, hash: last.hash) }

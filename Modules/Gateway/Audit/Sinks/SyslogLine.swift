@@ -10,7 +10,8 @@ package enum SyslogLine {
         let priority = facility * 8 + (isWarning(entry) ? 4 : 6)
         let process = process.map { "\($0)" } ?? "-"
         let kind = header(entry[.kind] ?? "", limit: 32)
-        return "<\(priority)>1 \(AuditTime.text(entry.time)) \(header(host, limit: 255)) sallyport \(process) \(kind) - "
+        return
+            "<\(priority)>1 \(AuditTime.text(entry.time)) \(header(host, limit: 255)) sallyport \(process) \(kind) - "
             + entry.json
     }
 
