@@ -1,3 +1,4 @@
+import Glibc
 import SallyportGateway
 
 /// Writes the entries of the audit trail, chain by chain, as far as the chains go when it begins.
@@ -31,9 +32,7 @@ struct AuditExport {
         let text = Array(entries.map { line($0) + "\n" }.joined().utf8)
         if let file { return try file.write(text) }
         // A reader that has enough closes the pipe.
-        guard StandardStreams.output(text: text) else {
-            throw CommandFailure(.inputOutput, name: "file", "Standard output was closed.")
-        }
+        guard StandardStreams.output(text: text) else { throw OutputFile.unwritten(errno) }
     }
 
     private func line(_ entry: AuditEntry) -> String {

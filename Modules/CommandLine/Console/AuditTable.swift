@@ -19,8 +19,7 @@ enum AuditTable {
 
     static func text(of report: AuditReport) -> String {
         let chains = report.chains.map { chain in
-            chain.last < chain.first
-                ? "\(chain.chain): no entry" : "\(chain.chain): entries \(chain.first) to \(chain.last)"
+            "\(chain.chain): \(chain.last < chain.first ? "none" : "entries \(chain.first) to \(chain.last)")"
         }
         let checkpoint = report.checkpoint.map { "newest checkpoint of \(time($0))" } ?? "no checkpoint yet"
         let faults = report.faults.isEmpty ? ["the audit trail is sound"] : report.faults.map(\.description)
@@ -54,7 +53,7 @@ enum AuditTable {
         let names = ["action", "user", "entitlement", "version", "instance", "target", "key"]
         var parts = names.compactMap { entry.fields[$0] }
         if let sent = entry.fields["sent"], let received = entry.fields["received"] {
-            parts.append("\(sent) bytes sent, \(received) received")
+            parts.append("sent \(sent), received \(received)")
         }
         if let count = entry.fields["count"] { parts.append("(\(count))") }
         return parts.isEmpty ? "-" : parts.joined(separator: " ")
