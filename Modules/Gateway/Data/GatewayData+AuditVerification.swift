@@ -34,7 +34,7 @@ extension GatewayData {
     ) async throws -> (text: String, hasRemoved: Bool) {
         while true {
             let stored = try await store.newestCheckpoint()
-            // If it cannot be trusted, nobody vouches for what was removed: a verification then finds it missing.
+            // If it cannot be trusted, nothing vouches for what was removed: a verification finds it missing.
             let known = stored.flatMap { try? trusted($0, generation) }
             var starts = known?.startsByName ?? [:]
             let heads = try await store.auditHeads()
