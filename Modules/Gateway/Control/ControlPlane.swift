@@ -241,9 +241,7 @@ struct FailureMiddleware: RouterMiddleware {
         }
     }
 
-    /// Refusals, not what a peer got wrong: `invalid` is told by metrics and the log.
     private func tell(_ request: Request, _ code: GatewayError.Code, _ context: ControlContext) async {
-        guard code != .invalid else { return }
         let certificate = try? await context.peerCertificate()
         let presented = certificate.flatMap { try? current.presented($0) }
         audit.refused(

@@ -9,6 +9,19 @@ struct AuditRetention: Sendable {
     var accessAge: Int64 = 90 * 86_400_000
 
     static let standard = AuditRetention()
+
+    /// What is removed: entries up to a number, and entries before a time.
+    struct Limits {
+        let number: Int64
+        let time: Int64
+    }
+
+    func limits(of chain: AuditChainName, end: Int64, now: Int64) -> Limits {
+        switch chain {
+        case .administration: Limits(number: end - administration, time: .min)
+        case .access: Limits(number: end - access, time: now - accessAge)
+        }
+    }
 }
 
 // Checkpoints and verification.
@@ -19,79 +32,109 @@ extension GatewayData {
 
     /// The newest checkpoint, which is made if entries have come since.
     ///
-    /// - Parameter generation: the least generation of signers whose checkpoint is gone on from.
-    func checkpoint(after generation: Int64? = nil) async throws -> String {
-        try await checkpoint(keeping: nil, after: generation ?? authorities.record.signers).text
-    }
+    /// - Throws: `store` if the trail is not what the last checkpoint says: what was changed is not signed.
+    func checkpoint() async throws -> String { try await checkpoint(keeping: nil).text }
 
     /// Removes what is beyond the limits, and signs where the chains begin and end.
+    ///
+    /// - Throws: as ``checkpoint()``; then nothing is removed either.
     func keepAudit(_ retention: AuditRetention = .standard) async throws {
-        while try await checkpoint(keeping: retention, after: authorities.record.signers).hasRemoved {}
+        while try await checkpoint(keeping: retention).hasRemoved {}
     }
 
-    private func checkpoint(
-        keeping retention: AuditRetention?, after generation: Int64
-    ) async throws -> (text: String, hasRemoved: Bool) {
+    private func checkpoint(keeping retention: AuditRetention?) async throws -> (text: String, hasRemoved: Bool) {
         while true {
             let stored = try await store.newestCheckpoint()
-            // If it cannot be trusted, nothing vouches for what was removed: a verification finds it missing.
-            let known = stored.flatMap { try? trusted($0, generation) }
-            var starts = known?.startsByName ?? [:]
+            let known = try stored.map { try trusted($0, revokedSigners ?? authorities.record.signers) }
             let heads = try await store.auditHeads()
-            if let retention { try await move(&starts, to: heads, by: retention) }
+            if let known { try await check(heads, extend: known) }
+            let starts = try await starts(after: known?.startsByName ?? [:], heads, retention)
             if let stored, let known, known.tells(heads, starts) { return (stored.text, false) }
             let made = AuditCheckpoint(
                 number: (stored?.number ?? 0) + 1, time: clock().milliseconds, gateway: settings.name,
                 heads: heads, starts: starts)
             let text = try made.signed(by: signer)
             let kept = StoredCheckpoint(number: made.number, text: text)
+            // Another gateway may have made one meanwhile.
             guard try await store.keep(kept, startingAfter: starts.mapValues(\.number)) else { continue }
+            revokedSigners = nil
             return (text, starts != known?.startsByName ?? [:])
         }
     }
 
+    /// - Throws: `store` if a chain has lost its end since the last checkpoint, or has another entry there.
+    private func check(_ heads: [AuditChainName: AuditHead], extend known: AuditCheckpoint) async throws {
+        for (chain, mark) in known.headsByName {
+            let start = known.startsByName[chain]?.number ?? 0
+            let now = heads[chain]?.number ?? 0
+            guard now >= mark.number else { throw Self.wasChanged(chain, mark.number) }
+            guard mark.number > start else { continue }
+            let row = try await store.auditRows(
+                of: chain, after: mark.number - 1, through: mark.number, limit: 1
+            ).first
+            guard row?.entry?.hash == mark.hash else { throw Self.wasChanged(chain, mark.number) }
+        }
+    }
+
+    private static func wasChanged(_ chain: AuditChainName, _ number: Int64) -> GatewayError {
+        GatewayError(
+            .store,
+            "The audit trail was changed at entry \(number) of \(chain.text), so it is neither signed nor shortened: "
+                + "`admin audit verify` says more.")
+    }
+
     /// - Throws: `unauthorized` if it is not signed by a gateway under these authorities, or by a revoked signer.
-    private func trusted(
-        _ stored: StoredCheckpoint, _ generation: Int64? = nil
-    ) throws(GatewayError) -> AuditCheckpoint {
+    private func trusted(_ stored: StoredCheckpoint, _ generation: Int64) throws(GatewayError) -> AuditCheckpoint {
         let checkpoint = try AuditCheckpoint(
-            verifying: stored.text, authorities: authorities.all,
-            generation: generation ?? authorities.record.signers)
+            verifying: stored.text, authorities: authorities.all, generation: generation)
         guard checkpoint.number == stored.number else {
             throw GatewayError(.unauthorized, "The newest checkpoint of the audit trail stands in another one's place.")
         }
         return checkpoint
     }
 
-    /// The entries before the first that are kept.
-    func startsOfChains() async throws -> [AuditChainName: AuditHead] {
-        guard let stored = try await store.newestCheckpoint(), let known = try? trusted(stored) else { return [:] }
-        return known.startsByName
+    private func trusted(_ stored: StoredCheckpoint) -> AuditCheckpoint? {
+        try? trusted(stored, authorities.record.signers)
     }
 
-    private func move(
-        _ starts: inout [AuditChainName: AuditHead], to heads: [AuditChainName: AuditHead],
-        by retention: AuditRetention
-    ) async throws {
+    /// The entries before the first that are kept.
+    func startsOfChains() async throws -> [AuditChainName: AuditHead] {
+        try await store.newestCheckpoint().flatMap(trusted)?.startsByName ?? [:]
+    }
+
+    /// Where the chains begin once what is beyond the limits is removed.
+    private func starts(
+        after old: [AuditChainName: AuditHead], _ heads: [AuditChainName: AuditHead], _ retention: AuditRetention?
+    ) async throws -> [AuditChainName: AuditHead] {
+        guard let retention else { return old }
+        var starts = old
         for (chain, head) in heads {
-            let start = starts[chain] ?? .empty
-            let (most, age) =
-                chain == .administration ? (retention.administration, nil) : (retention.access, retention.accessAge)
-            let oldest = age.map { clock().milliseconds - $0 } ?? .min
-            var last: AuditEntry?
+            let start = old[chain] ?? .empty
+            let limits = retention.limits(of: chain, end: head.number, now: clock().milliseconds)
             // Most often there is nothing to remove, which the first row tells.
             for limit in [1, 10 * Self.page] {
                 let rows = try await store.auditRows(
                     of: chain, after: start.number, through: head.number, limit: limit)
-                // What cannot be read stays: it is to be found.
-                last =
-                    rows.prefix { $0.entry != nil }.compactMap(\.entry).prefix {
-                        $0.number <= head.number - most || $0.time < oldest
-                    }.last
-                guard last != nil else { break }
+                guard let last = try Self.last(of: rows, of: chain, after: start, beyond: limits) else { break }
+                starts[chain] = last
             }
-            if let last { starts[chain] = AuditHead(number: last.number, hash: last.hash) }
         }
+        return starts
+    }
+
+    /// The last row that is to be removed, nil for none. What was changed is not removed: it is to be found.
+    private static func last(
+        of rows: [AuditRow], of chain: AuditChainName, after start: AuditHead, beyond limits: AuditRetention.Limits
+    ) throws -> AuditHead? {
+        var verifier = AuditVerifier(chain, after: start, marks: [])
+        var last: AuditHead?
+        for row in rows {
+            guard row.number <= limits.number || row.entry?.time ?? .max < limits.time else { break }
+            verifier.check(row)
+            guard verifier.faults.isEmpty, let entry = row.entry else { throw wasChanged(chain, row.number) }
+            last = AuditHead(number: row.number, hash: entry.hash)
+        }
+        return last
     }
 
     /// Looks at every entry.
@@ -117,7 +160,7 @@ extension GatewayData {
         var report = AuditReport()
         var stored: AuditCheckpoint?
         if let newest = try await store.newestCheckpoint() {
-            stored = try? trusted(newest)
+            stored = trusted(newest)
             if stored == nil {
                 report.faults.append(.init(chain: "", number: 0, through: 0, kind: .unsigned, origin: .checkpoint))
             }

@@ -13,9 +13,13 @@ extension GatewayData {
             try await refresh()
             try await finishRotation(confirmed: confirmed, note)
         case .revoke(let confirmed):
+            // Under the present authority: what a former one vouches for is not trusted behind a revocation.
+            _ = try? await checkpoint()
+            let signers = authorities.record.signers
             try await revoke(confirmed: confirmed, note)
-            // Of the new signer: what the revoked one has signed is trusted no more.
-            _ = try await checkpoint(after: authorities.record.signers - 1)
+            // By the new signer. If it cannot be made now, it is made later: the revocation does not wait for it.
+            revokedSigners = signers
+            _ = try? await checkpoint()
         }
         return .authority(authorityEntry)
     }

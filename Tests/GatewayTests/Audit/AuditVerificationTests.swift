@@ -122,6 +122,22 @@ import Testing
         #expect(try await found(fixture.report()) == ["missing 1"])
     }
 
+    @Test(arguments: [DataFixture.Tampering.change, .delete, .reorder])
+    func whatWasChangedIsNotRemoved(_ tampering: DataFixture.Tampering) async throws {
+        try await fixture.tamper(tampering)
+        var retention = AuditRetention()
+        retention.administration = 1
+        await #expect(throws: GatewayError(.store, "")) { try await fixture.data.keepAudit(retention) }
+        #expect(try await !fixture.report().isSound)
+    }
+
+    @Test func anEndThatWasCutOffIsNotSigned() async throws {
+        _ = try await fixture.data.checkpoint()
+        try await fixture.tamper(.cut)
+        await #expect(throws: GatewayError(.store, "")) { try await fixture.data.checkpoint() }
+        #expect(try await found(fixture.report()) == ["cut 4"])
+    }
+
     @Test func oneMoreThanTheLimitIsRemovedAndNotOneMore() async throws {
         var retention = AuditRetention()
         retention.administration = 4
