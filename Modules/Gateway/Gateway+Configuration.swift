@@ -26,6 +26,12 @@ extension Gateway {
         public var plainVerification: PlainVerification?
         /// Where metrics and health are told, for Prometheus and for what watches over the process; if nil, nowhere.
         public var metrics: MetricsListener?
+        /// A file to which each entry of the audit trail is appended as a line of JSON, as it happens; `-` for standard
+        /// output; if nil, none. A new file is for its owner only.
+        public var auditLog: String?
+        /// The Unix datagram socket of a syslog daemon, such as `/dev/log`, which gets each entry as a message
+        /// (RFC 5424); if nil, none.
+        public var auditSyslog: String?
 
         /// Listens on all addresses of this machine, at the default ports: 17433 for apps, 17533 for tunnels.
         public init() {}

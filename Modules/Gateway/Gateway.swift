@@ -202,7 +202,7 @@ extension Gateway {
     /// Executes one command, whether or not the gateway is running.
     func perform(_ command: AdministrationCommand) async throws(GatewayError) -> AdministrationReply {
         if case .ended = phase { throw Self.hasEnded() }
-        return try await data.carryOut(command)
+        return try await data.carryOut(command, by: .embedder)
     }
 
     private static func hasEnded() -> GatewayError { GatewayError(.ended, "The gateway was shut down.") }

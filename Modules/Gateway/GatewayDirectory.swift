@@ -132,7 +132,7 @@ package enum GatewayDirectory {
         let authorities = await data.authorityDERs
         let identity: StoredIdentity
         do {
-            identity = try await data.issued(host: host)
+            identity = try await data.issued(host: host, by: .processUser())
         } catch {
             await data.close()
             throw error

@@ -25,6 +25,7 @@ struct GatewayServices: Service {
         let connections: Connections
         let relay: Relay
         let tokens: TokenEndpoints
+        let audit: AuditService
     }
 
     func run() async throws {
@@ -44,11 +45,19 @@ struct GatewayServices: Service {
         let registry = metrics.map { _ in PrometheusRegistry(metrics: MetricDescription.all) }
         let parts = try await makeParts(.both(registry))
         await observe(parts.relay, parts.metrics)
+        async let telling: Void = parts.audit.tell()
         do { try await serve(parts, plain, makeObservation(parts, metrics, registry)) } catch {
-            await parts.relay.shutdown()
+            await end(parts)
             throw error
         }
+        await end(parts)
+        await telling
+    }
+
+    /// The ends of the last tunnels are entries of the audit trail too.
+    private func end(_ parts: Parts) async {
         await parts.relay.shutdown()
+        await parts.audit.finish()
     }
 
     /// The relay applies each change to open tunnels before the call that made the change returns.
@@ -85,6 +94,7 @@ struct GatewayServices: Service {
                     await data.sawAtRelay(renewed)
                 }
             }
+            group.addTask { try await Self.untilShutdown { await parts.audit.run() } }
             group.addTask { for await _ in news.cancelOnGracefulShutdown() { await follow() } }
             group.addTask {
                 for await _ in hints.cancelOnGracefulShutdown() { await parts.events.notify(data.takeHints()) }
@@ -149,6 +159,7 @@ struct GatewayServices: Service {
                 data.contacts.note(await parts.events.listening, at: lastLook)
                 await observation.refresh()
             }
+            if beats % 150 == 0 { await parts.audit.upkeep() }
             guard beats % 1800 == 0 else { continue }
             try await data.renewOwnCertificates()
             try await data.renewTokenKeys()
@@ -163,18 +174,20 @@ extension GatewayServices {
     private func makeParts(_ metrics: GatewayMetrics) async throws -> Parts {
         let current = await data.currentState()
         let connections = Connections(connectionLimits(), metrics: metrics, logger: logger)
+        let audit = try await AuditService(data, configuration, logger: logger)
         return Parts(
             metrics: metrics, current: current, events: EventHub(start: await data.settings.starts + 1),
-            connections: connections, relay: try await makeRelay(current, connections),
+            connections: connections, relay: try await makeRelay(current, connections, audit.recorder),
             tokens: TokenEndpoints(
-                data: data, service: TokenService(current: current), metrics: metrics, logger: logger))
+                data: data, service: TokenService(current: current), metrics: metrics, audit: audit.recorder,
+                logger: logger), audit: audit)
     }
 
     private func makeControl(_ parts: Parts) async throws -> HTTPService {
         let current = parts.current
         let plane = ControlPlane(
             data: data, events: parts.events, names: NameService(queries: try queries()), current: current,
-            tokens: parts.tokens, metrics: parts.metrics, logger: logger)
+            tokens: parts.tokens, metrics: parts.metrics, audit: parts.audit.recorder, logger: logger)
         let security = try HTTPListener.Security(.control(current, authority: await data.authorityDER)) {
             current.client(presenting: $0)?.instanceInGoodStanding
         }
@@ -213,7 +226,9 @@ extension GatewayServices {
         return plain
     }
 
-    private func makeRelay(_ current: CurrentState, _ connections: Connections) async throws -> Relay {
+    private func makeRelay(
+        _ current: CurrentState, _ connections: Connections, _ audit: AuditRecorder
+    ) async throws -> Relay {
         guard let port = UInt16(exactly: configuration.relayPort) else {
             throw GatewayError(.invalid, "A port is 0 to 65535.")
         }
@@ -223,7 +238,7 @@ extension GatewayServices {
         settings.maximumTunnels = configuration.maximumTunnels
         return try Relay(
             configuration: settings, identity: current.value.server.relayIdentity, policy: current,
-            resolver: try resolver(), connections: connections, logger: logger)
+            resolver: try resolver(), connections: connections, audit: audit, logger: logger)
     }
 
     private func queries() throws(GatewayError) -> any QueryResolver {

@@ -15,7 +15,7 @@ struct AdminCommand: ParsableCommand {
             KeyCommand.self, ServerCommand.self, RouteCommand.self, TLSCommand.self, ClusterCommand.self,
             RealmCommand.self, AuthCommand.self, LeaseCommand.self, DefaultDomainsCommand.self,
             ApplyCommand.self, ShowCommand.self, InstancesCommand.self, BlockCommand.self, UnblockCommand.self,
-            LockCommand.self, UnlockCommand.self, WipeCommand.self,
+            LockCommand.self, UnlockCommand.self, WipeCommand.self, AuditCommand.self,
         ])
 }
 

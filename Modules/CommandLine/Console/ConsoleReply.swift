@@ -22,6 +22,12 @@ struct ConsoleReply {
         case .routes(let entries): output.print(entries, DirectoryTables.table(of: entries))
         case .clusters(let entries): output.print(entries, DirectoryTables.table(of: entries))
         case .link(let link): output.print(Link(link: link), link)
+        case .audit(.entries(let entries)):
+            output.print(entries.map(AuditReportLine.init), AuditTable.text(of: entries))
+        case .audit(.checkpoint(let text)): output.print(Checkpoint(checkpoint: text), text)
+        case .audit(.chains(let chains)): output.print(chains, "done")
+        case .audit(.report(let report)):
+            output.print(AuditTable.Verified(report), AuditTable.text(of: report))
         case .invitation(let text): output.print(Invitation(invitation: text), text)
         case .accessKeys(let keys): output.print(keys.map(AccessKeyReport.init), AccessKeyReport.table(of: keys))
         case .revoked(let count): output.print(Revoked(revoked: count), "revoked \(count) unused")
@@ -38,6 +44,7 @@ struct ConsoleReply {
     private struct User: Encodable { let user: String }
     private struct Link: Encodable { let link: String }
     private struct Invitation: Encodable { let invitation: String }
+    private struct Checkpoint: Encodable { let checkpoint: String }
     private struct Revoked: Encodable { let revoked: Int }
     private struct Configuration: Encodable { let configuration: String }
     private struct Changes: Encodable { let changes: [String] }
@@ -51,7 +58,7 @@ struct ConsoleReply {
         changes.isEmpty ? "no change" : changes.map(OneLine.of).joined(separator: "\n")
     }
 
-    private static func failure(_ failure: AdministrationReply.Failure) -> CommandFailure {
+    static func failure(_ failure: AdministrationReply.Failure) -> CommandFailure {
         CommandFailure(.usage, name: failure.name, failure.message)
     }
 }

@@ -68,6 +68,16 @@ struct GatewayCommand: ParsableCommand {
             transform: expecting("HOST:PORT"))
         var metrics: BindArgument?
         @Flag(help: "Let --metrics listen on addresses that other machines can reach.") var metricsInsecure = false
+        @Option(
+            help: ArgumentHelp(
+                "Append the audit trail's entries to a file as lines of JSON; '-' for standard output.",
+                valueName: "file"))
+        var auditLog: String?
+        @Option(
+            help: ArgumentHelp(
+                "Send the audit trail's entries to a syslog daemon's Unix socket, such as /dev/log.",
+                valueName: "socket"))
+        var auditSyslog: String?
         @OptionGroup var logging: LogOptions
         @OptionGroup var output: OutputOptions
 
@@ -112,6 +122,8 @@ struct GatewayCommand: ParsableCommand {
             configuration.plainVerification = verificationPlain.map {
                 .init(host: $0.host, port: Int($0.port), isInsecureAllowed: insecure)
             }
+            configuration.auditLog = auditLog.map { $0 == "-" ? $0 : Workplace.current.path($0) }
+            configuration.auditSyslog = auditSyslog.map { Workplace.current.path($0) }
             configuration.metrics = metrics.map {
                 .init(host: $0.host, port: Int($0.port), isInsecureAllowed: metricsInsecure)
             }

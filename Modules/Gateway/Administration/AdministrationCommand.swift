@@ -64,6 +64,8 @@ package enum AdministrationCommand: Sendable, Hashable, Codable {
     case authority(AuthorityAction)
     /// Answered with ``AdministrationReply/invitation(_:)`` for the gateway that has made the request.
     case invite(request: String)
+    /// Answered with ``AdministrationReply/audit(_:)``.
+    case audit(AuditRequest)
 
     package typealias Withdrawal = Gateway.Withdrawal
 

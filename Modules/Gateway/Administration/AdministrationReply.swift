@@ -23,6 +23,7 @@ package enum AdministrationReply: Sendable, Hashable, Codable {
     case authority(AuthorityEntry)
     /// What a gateway that asked to join the fleet needs, sealed for it.
     case invitation(String)
+    case audit(AuditAnswer)
     /// What `apply` changed, or would change: one line a change.
     case changes([String])
     /// Nothing was done: these instances would be wiped, and the command did not confirm it.

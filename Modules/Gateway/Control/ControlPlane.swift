@@ -21,6 +21,7 @@ struct ControlPlane: Sendable {
     let current: CurrentState
     let tokens: TokenEndpoints
     let metrics: GatewayMetrics
+    let audit: AuditRecorder
     private let queries = SharedLimiter<InstanceIdentifier>(.queries)
     private let fetches = SharedLimiter<InstanceIdentifier>(.configurations)
     private let renewals = SharedLimiter<InstanceIdentifier>(.renewals)
@@ -31,7 +32,7 @@ struct ControlPlane: Sendable {
 
     func router() -> Router<ControlContext> {
         let router = Router(context: ControlContext.self)
-        router.add(middleware: FailureMiddleware(metrics: metrics, logger: logger))
+        router.add(middleware: FailureMiddleware(metrics: metrics, audit: audit, current: current, logger: logger))
         router.get(RouterPath(ControlAPI.Path.health)) { _, _ in
             Response(
                 status: .ok, headers: [.contentType: ControlAPI.MediaType.json],
@@ -197,6 +198,8 @@ struct ControlPlane: Sendable {
 /// Turns errors into the body of ``ControlAPI/Failure``.
 struct FailureMiddleware: RouterMiddleware {
     let metrics: GatewayMetrics
+    let audit: AuditRecorder
+    let current: CurrentState
     let logger: Logger
 
     func handle(
@@ -213,6 +216,7 @@ struct FailureMiddleware: RouterMiddleware {
             return response
         } catch let error as GatewayError {
             count(request, error.code.description)
+            await tell(request, error.code, context)
             logger.log(
                 level: context.isConnected ? .notice : .debug, "A request was refused.",
                 metadata: ["path": "\(request.uri.path)", "code": "\(error.code)", "source": "\(context.source)"])
@@ -235,6 +239,14 @@ struct FailureMiddleware: RouterMiddleware {
                 status: .internalServerError, code: .serverCommunicationFailed, "internalFailure",
                 "The gateway failed; its log says why.")
         }
+    }
+
+    private func tell(_ request: Request, _ code: GatewayError.Code, _ context: ControlContext) async {
+        let certificate = try? await context.peerCertificate()
+        let presented = certificate.flatMap { try? current.presented($0) }
+        audit.refused(
+            ControlOperation(path: request.uri.path).rawValue, code,
+            instance: presented?.name.instance.description, source: context.source)
     }
 
     private func count(_ request: Request, _ result: String) {

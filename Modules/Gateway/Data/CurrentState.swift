@@ -63,6 +63,8 @@ extension CurrentState: RelayPolicy {
         let presented: PresentedCertificate
         let current: CurrentState
 
+        var instance: String { presented.name.instance.description }
+
         var instanceInGoodStanding: String? { current.value.policy.instanceInGoodStanding(presented) }
 
         func decide(_ target: Endpoint) -> RelayVerdict {

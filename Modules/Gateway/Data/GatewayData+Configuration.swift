@@ -15,7 +15,9 @@ extension GatewayData {
         let asked = version.flatMap(EntitlementVersion.init) ?? admitted.version.flatMap(EntitlementVersion.init)
         let chosen = asked ?? directory.versions(for: admitted).last
         let id = presented.name.instance
-        if admitted.version != chosen?.description { try await change(id) { $0.version = chosen?.description } }
+        if admitted.version != chosen?.description {
+            try await change(id, audit: nil) { $0.version = chosen?.description }
+        }
         let granted = try await store.nextEpoch(
             of: id, atLeast: Int64(now.timeIntervalSince1970 * 1000), seen: contacts.last(with: id))
         try await catchUp(to: granted.revision)

@@ -4,8 +4,8 @@ internal import SallyportWire
 
 // Commands that only list.
 extension GatewayData {
-    /// The answer to a command that lists something; nil for every other command.
-    func listed(_ command: AdministrationCommand) async throws -> AdministrationReply? {
+    /// The answer to a command that only lists something.
+    func listed(_ command: AdministrationCommand) async throws -> AdministrationReply {
         switch command {
         case .listUsers: .users(directory.users.keys.sorted())
         case .listApplications: .applications(directory.applicationEntries)
@@ -17,7 +17,10 @@ extension GatewayData {
         case .listInstances: .instances(instances.values.map(entry).sorted { $0.instance < $1.instance })
         case .listKeys(let user): .accessKeys(try await accessKeys(of: user))
         case .show: .configuration(try directory.declaration.yaml())
-        default: nil
+        case .apply(let yaml, let prune, dryRun: true, _):
+            .changes(directory.difference(to: try directory.applying(Declaration(yaml: yaml), prune: prune)))
+        case .authority: try await authorityStatus()
+        default: throw GatewayError(.internalFailure, "The command is not one that lists.")
         }
     }
 

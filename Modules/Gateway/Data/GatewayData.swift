@@ -13,6 +13,8 @@ internal import X509
 package actor GatewayData {
     let store: any GatewayStore
     let own: OwnStore
+    /// This gateway's chain in the audit trail.
+    let accessChain: AuditChainName
     /// The revision of the store that the memory has reached.
     private var followed: Int64 = 0
     /// The revisions of the store with which the directory and the authorities came.
@@ -44,6 +46,8 @@ package actor GatewayData {
     private var observers: [Observer] = []
     /// When the change that is being reported was committed, for metrics.
     private(set) var committed = ContinuousClock.now
+    /// The generation of signers before a revocation, until the audit trail's checkpoint is of a new one.
+    var revokedSigners: Int64?
     /// Counts wrong access keys by source.
     var wrongTries = RateLimiter<[UInt8]>(.wrongTries)
 
@@ -57,6 +61,7 @@ package actor GatewayData {
             throw GatewayError(.notInitialized, "There is no authority here: `sallyport gateway init` creates one.")
         }
         (self.store, self.own, self.clock) = (store, own, clock)
+        accessChain = .access(try await own.auditIdentity())
         settings = content.settings
         identities = content.identities
         tokenKeys = TokenKeys(content.tokenKeys)

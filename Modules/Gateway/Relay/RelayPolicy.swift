@@ -11,6 +11,9 @@ package protocol RelayPolicy: Sendable {
 
 /// A client with a certificate.
 package protocol RelayClient: Sendable {
+    /// The instance that the certificate names, whatever became of it: for the audit trail.
+    var instance: String { get }
+
     /// The instance, if it is in good standing: not withdrawn, and not known by another certificate only. Its
     /// connections are not closed to make room for unauthenticated ones. Called on an event loop, after the handshake.
     var instanceInGoodStanding: String? { get }

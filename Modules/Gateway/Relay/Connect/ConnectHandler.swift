@@ -188,6 +188,7 @@ extension ConnectHandler {
         }
         tunnel.open(to: origin, grant: grant, splices: splices)
         services.metrics.connects.add(1, "opened")
+        services.audit.connect(grant.instance, grant.target, address: grant.address, error: nil)
         context.writeAndFlush(wrapOutboundOut(ByteBuffer(string: Self.established)), promise: nil)
         if early.readableBytes > 0 {
             splices.client.carry(early)
@@ -203,6 +204,8 @@ extension ConnectHandler {
         if case .answered = phase { return }
         phase = .answered
         services.metrics.connects.add(1, refusal.error)
+        services.audit.connect(
+            tunnel.instance ?? peer.client?.instance, target, address: nil, error: refusal.error)
         services.logger.info(
             "CONNECT refused",
             metadata: [

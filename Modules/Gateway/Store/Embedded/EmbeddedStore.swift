@@ -9,16 +9,20 @@ internal import SallyportWire
 actor EmbeddedStore: GatewayStore {
     let store: SecureStore
     let collections: EmbeddedCollections
+    let audit: AuditCollections
     /// The epochs of the instances whose configuration was signed since the start.
     var epochs: [InstanceIdentifier: EpochLedger] = [:]
     /// The newest revision that this actor knows to be durable.
     private(set) var newest: Int64 = 0
     private let (signals, signal) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
+    private let (audits, auditing) = AsyncStream.makeStream(
+        of: AuditEntry.self, bufferingPolicy: .bufferingOldest(4096))
 
     /// Opens the data of a gateway, of an earlier version too.
     init(_ store: SecureStore) async throws {
         self.store = store
         collections = EmbeddedCollections(store)
+        audit = AuditCollections(store)
         let known = try store.read { [collections] in
             try $0.value(for: "revisions", in: collections.revisions)
         }
@@ -37,7 +41,14 @@ actor EmbeddedStore: GatewayStore {
 
     func news() -> AsyncStream<Void> { signals }
 
-    func close() { signal.finish() }
+    func audited() -> AsyncStream<AuditEntry> { audits }
+
+    func told(_ entry: AuditEntry) { auditing.yield(entry) }
+
+    func close() {
+        signal.finish()
+        auditing.finish()
+    }
 
     /// Writes, and signals that there is news if there is a new revision.
     func write<Value: Sendable>(

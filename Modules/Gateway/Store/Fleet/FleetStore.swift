@@ -5,7 +5,8 @@ internal import SallyportWire
 ///
 /// Revisions are numbered under the lock of the table `fleet`'s only row, which every announced change takes last: so they
 /// are numbered in the order of the commits, which a sequence of the database would not do. A transaction locks the
-/// directory first, then instances or access keys, then the fleet; so no two wait for each other.
+/// directory first, then instances or access keys, then the fleet, then the end of the audit trail; so no two wait for
+/// each other.
 ///
 /// An actor for what it has seen of the database, by which it notices one that was put back.
 actor FleetStore: GatewayStore {
@@ -17,6 +18,9 @@ actor FleetStore: GatewayStore {
     private(set) var authorities: Int64 = 0
     /// The number of changes in the newest record that was seen of each instance.
     private(set) var updates: [InstanceIdentifier: Int64] = [:]
+    /// The number of the newest entry of administration that this gateway has added.
+    private(set) var auditedNumber: Int64 = 0
+    private let (audits, audit) = AsyncStream.makeStream(of: AuditEntry.self, bufferingPolicy: .bufferingOldest(4096))
     /// The channel on which the database says that there is a new revision.
     static let channel = "sallyport"
 
@@ -47,7 +51,17 @@ actor FleetStore: GatewayStore {
 
     func news() -> AsyncStream<Void> { database.notifications(of: Self.channel) }
 
-    func close() async { await database.close() }
+    func audited() -> AsyncStream<AuditEntry> { audits }
+
+    func told(_ entry: AuditEntry) {
+        auditedNumber = max(auditedNumber, entry.number)
+        audit.yield(entry)
+    }
+
+    func close() async {
+        audit.finish()
+        await database.close()
+    }
 
     /// Notes what a transaction has seen.
     func note(_ revision: Int64, _ records: [InstanceRecord] = []) {
