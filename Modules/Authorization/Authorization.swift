@@ -36,6 +36,7 @@ public actor Authorization {
     var decisions: LocalDecisions
     var mark: TimeMark
     var lastEventID: String?
+    var gateways = KnownGateways()
     var confirmations = Confirmations()
     /// The last conclusion drawn about access, and the number of conclusions so far.
     var (conclusion, conclusions) = (AuthorizationState.notAuthorized, UInt64(0))

@@ -85,6 +85,7 @@ struct GatewayServices: Service {
                     await data.sawAtRelay(renewed)
                 }
             }
+            group.addTask { await FleetPresence(data: data, logger: logger).run() }
             group.addTask { for await _ in news.cancelOnGracefulShutdown() { await follow() } }
             group.addTask {
                 for await _ in hints.cancelOnGracefulShutdown() { await parts.events.notify(data.takeHints()) }

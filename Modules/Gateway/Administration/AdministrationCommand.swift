@@ -64,6 +64,10 @@ package enum AdministrationCommand: Sendable, Hashable, Codable {
     case authority(AuthorityAction)
     /// Answered with ``AdministrationReply/invitation(_:)`` for the gateway that has made the request.
     case invite(request: String)
+    /// Answered with ``AdministrationReply/gateways(_:)``.
+    case listGateways
+    /// Of a gateway that has ended: its identifier, its name if no other has it, or HOST:PORT of its control listener.
+    case removeGateway(String)
 
     package typealias Withdrawal = Gateway.Withdrawal
 

@@ -27,6 +27,7 @@ extension GatewayData {
         case .issueKey(let user, let entitlement): return .link(try await issueKey(user, entitlement))
         case .revokeKeys(let which): return .revoked(try await revokeKeys(which))
         case .authority(let action): return try await perform(action)
+        case .removeGateway(let name): return try await removeGateway(name)
         case .invite(let request): return .invitation(try invitation(for: request))
         case .withdraw(let instance, let withdrawal, let confirmed):
             return try await withdraw(instance, withdrawal, confirmed: confirmed)

@@ -80,6 +80,7 @@ extension Pool {
     func sendsAgain(_ exchange: Exchange) -> Bool {
         guard exchange.attempt.failure == nil, exchange.rewindBody() else { return false }
         if let connection = takeConnection(from: exchange.attempt) {
+            noteMove(of: exchange.attempt, from: connection)
             _ = connection.release()
             close(connection)
         }

@@ -58,6 +58,8 @@ actor TransportEngine {
     /// Broken connections through relays whose loss was not reported yet.
     var losses: [UnexplainedLoss] = []
     var isAsking = false
+    /// What is known of relays from which nothing was heard for a while.
+    var suspicions = RelaySuspicions()
     let whenRelayBreaks: (@Sendable () async -> Void)?
     private lazy var sweeper = LoopTimer { [weak self] in self?.assumeIsolated { $0.sweep() } }
 
@@ -162,10 +164,13 @@ actor TransportEngine {
         opening.start(in: pool(PoolKey(path: path)))
     }
 
+    var allPools: [Pool] { retired + pools.values }
+
     private func pool(_ key: PoolKey) -> Pool {
         if let pool = pools[key] { return pool }
         if pools.isEmpty { scheduleSweep() }
         let pool = Pool(key.path, isMultiplexing: key.isMultiplexing, engine: engine, knowing: protocols, on: loop)
+        pool.suspects = { [weak self] relay, access in self?.assumeIsolated { $0.suspect(relay, of: access) } }
         if whenRelayBreaks != nil, key.path.relay != nil {
             pool.explains = { [weak self] loss in self?.assumeIsolated { $0.explain(loss) } }
         }

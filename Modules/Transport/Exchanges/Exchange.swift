@@ -446,6 +446,19 @@ extension Exchange {
     /// twice, or not over another connection, checks the connection first.
     var maySendAgain: Bool { request.isIdempotent && request.requiredConnection == nil }
 
+    /// Whether the request may be sent through another relay: nothing of an answer has come, and it is idempotent or
+    /// nothing of it was sent.
+    var mayMove: Bool {
+        request.requiredConnection == nil && pool?.configuration.path.owner == nil && !download.head.hasBegun
+            && upload.canStartAnew && sends.mayBeSentAgain(hasSentNothing)
+    }
+
+    /// Whether the request was sent and nothing of an answer has come.
+    var awaitsAnswer: Bool { sends.isBegun && !download.head.hasBegun && !isPaused }
+
+    /// When a byte came or went last.
+    var lastActivity: LoopInstant { clock.lastActivity }
+
     /// Ends the exchange instead of sending it a second time.
     func failsOnce() -> Bool {
         attempt.failure = LoadError(

@@ -30,6 +30,9 @@ final class TunnelOpening: @unchecked Sendable {
         pool.start(self)
     }
 
+    /// Whether its connection is not open yet.
+    var isOpening: Bool { stream == nil && continuation != nil }
+
     func refuse(_ failure: LoadError) { continuation.take()?.resume(returning: .failure(failure)) }
 }
 
