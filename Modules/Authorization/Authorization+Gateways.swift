@@ -1,4 +1,4 @@
-internal import SallyportCore
+package import SallyportCore
 internal import SallyportLoading
 internal import SallyportWire
 
@@ -37,7 +37,7 @@ struct KnownGateways: Sendable {
 
 extension Authorization {
     /// The gateways in the order in which they are to be asked; empty if the store is not activated.
-    func gatewaysToAsk() -> [Endpoint] {
+    package func gatewaysToAsk() -> [Endpoint] {
         guard let identity, let activated = try? identity.endpoint() else { return [] }
         gateways.follow(document, activatedBy: activated, using: &random)
         return gateways.order.order(at: .now)

@@ -1,3 +1,4 @@
+import Glibc
 import HTTPTypes
 import SallyportBase
 import SallyportCore
