@@ -38,7 +38,10 @@ struct KnownGateways: Sendable {
 extension Authorization {
     /// The gateways in the order in which they are to be asked; empty if the store is not activated.
     package func gatewaysToAsk() -> [Endpoint] {
-        guard let identity, let activated = try? identity.endpoint() else { return [] }
+        guard let identity, let activated = try? identity.endpoint() else {
+            gateways = KnownGateways()
+            return []
+        }
         gateways.follow(document, activatedBy: activated, using: &random)
         return gateways.order.order(at: .now)
     }

@@ -202,7 +202,8 @@ extension Authorization: AccessGate {
 }
 
 /// The gateway counts as reachable while its event stream, which ``Authorization/run()`` keeps, is open: heartbeats
-/// come every 2 s, and a stream without one for 5 s has ended. While it does not run, the state is unknown.
+/// come every 2 s, and a stream without one for 5 s has ended. If the gateway has others beside it, the stream is opened at
+/// the next one first. While it does not run, the state is unknown.
 extension Authorization: InfrastructureStatus {
     public nonisolated var infrastructure: InfrastructureState { board.infrastructure }
 

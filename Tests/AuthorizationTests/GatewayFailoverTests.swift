@@ -2,6 +2,7 @@ import SallyportAuthorization
 import SallyportBase
 import SallyportCore
 import SallyportLoading
+import SallyportSecureStore
 import SallyportWire
 import TestSupport
 import Testing
@@ -111,7 +112,8 @@ import Testing
         let (fixture, authorization, _) = try await app()
         fixture.gateway.state.withLock { $0.dead = [first] }
         _ = try await authorization.authToken(for: .init(challenge: "c", server: "s"))
-        _ = try await authorization.outcome(of: DNSMessage(query: .init(#require(DNSName("a.example")), .a)))
+        let name = try #require(DNSName("a.example"))
+        _ = try await authorization.outcome(of: DNSMessage(query: .init(name, .a)))
         try await authorization.probe(within: .seconds(2))
         for path in [AuthTokenAPI.Path.issue, ControlAPI.Path.names, ControlAPI.Path.health] {
             #expect(fixture.gateway.sent(to: path).last.map { "\($0.gateway)" } == second)

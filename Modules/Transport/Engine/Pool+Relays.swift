@@ -39,11 +39,9 @@ extension Pool {
         return exchange.attempt.moves + 1 < failover.count && exchange.mayMove
     }
 
-    /// The connection broke under a request, which is about to be sent again.
+    /// A request is about to be sent again, through another relay than the one of this connection.
     func noteMove(of attempt: Attempt, from connection: HTTP1Connection) {
-        guard let relay = connection.relay else { return }
-        attempt.movedFrom = relay
-        if !connection.isReused { attempt.moves += 1 }
+        (attempt.movedFrom, attempt.moves) = (connection.relay, attempt.moves + 1)
     }
 
     private func relay(of attempt: Attempt) -> Endpoint? {
@@ -79,6 +77,7 @@ extension Pool {
     /// Since when a member waits for a relay or for the server behind it; nil if it does not.
     private func silence(of member: any PoolMember) -> LoopInstant? {
         if let exchange = member as? Exchange, exchange.awaitsAnswer { return exchange.lastActivity }
+        if let opening = member as? TunnelOpening, !opening.isOpening { return nil }
         let isOpening = [.relayConnect, .serverTLS].contains(member.attempt.reachedStep)
         return member.attempt.handle != nil && isOpening ? member.attempt.dialed : nil
     }
@@ -96,8 +95,7 @@ extension Pool {
         if let exchange = member as? Exchange {
             guard exchange.mayMove else { return }
             guard attempt.handle != nil else {
-                attempt.moves += 1
-                _ = sendsAgain(exchange)
+                _ = sendsAgain(exchange, isMove: true)
                 return
             }
             guard exchange.rewindBody() else { return }

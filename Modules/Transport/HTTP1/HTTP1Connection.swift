@@ -371,7 +371,9 @@ final class HTTP1Connection: HTTPConnection, DescriptorHandler {
             sending.giveUp()
             return answerIsWhole()
         }
-        if firstByteAt == nil, isReused || pool.mayMove(exchange), pool.sendsAgain(exchange) { return }
+        if firstByteAt == nil, isReused || pool.mayMove(exchange), pool.sendsAgain(exchange, isMove: !isReused) {
+            return
+        }
         fail(link.certificateRefusal ?? Self.lost(isProper, exchange))
     }
 

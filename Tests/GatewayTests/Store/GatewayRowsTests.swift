@@ -1,5 +1,6 @@
 import Foundation
 import SallyportCore
+import SallyportPostgreSQL
 import SallyportSecureStore
 import SallyportWire
 import TestSupport
