@@ -1,6 +1,7 @@
 import Foundation
 import HTTPTypes
 import Sallyport
+import SallyportAuthorization
 import SallyportBase
 import SallyportCore
 import SallyportLoading
@@ -31,7 +32,7 @@ import Testing
             let link = try await fleet.admin(0, "key", "issue", Site.user, Site.app)
             try await sallyport.authorization.activate(link: link)
             try await sallyport.authorize()
-            running = Task { [sallyport] in try? await sallyport.run() }
+            running = Task { [sallyport] in _ = try? await sallyport.run() }
             var configuration = SessionConfiguration()
             configuration.trust = try .systemAnd(pemFile: fleet.intranet.authorityFile)
             session = sallyport.makeSession(configuration)
@@ -132,10 +133,10 @@ import Testing
     private static func verdict(on token: String, at control: String) async throws -> String? {
         let transport = Transport()
         var request = ExchangeRequest(.get, try RequestURL("https://\(control)\(AuthTokenAPI.Path.verify)"))
-        request.headerFields[try #require(.init(AuthTokenAPI.Field.token))] = token
+        request.headerFields[try #require(HTTPField.Name(AuthTokenAPI.Field.token))] = token
         request.deadline = .now + .seconds(10)
         let response = try await transport.exchange(request, via: ConnectionPath(trust: .unverified))
-        let verdict = response.head.headerFields[try #require(.init(AuthTokenAPI.Field.code))]
+        let verdict = response.head.headerFields[try #require(HTTPField.Name(AuthTokenAPI.Field.code))]
         response.body.discard()
         await transport.shutdown()
         return verdict
