@@ -2,7 +2,7 @@
 enum FleetSchema {
     /// What this version writes. A gateway changes nothing in a database of a higher level, which has records whose
     /// members it does not know.
-    static let level: Int64 = 2
+    static let level = Int64(steps.count)
 
     /// The steps, by the level that each leads to.
     static let steps: [[String]] = [
@@ -34,13 +34,6 @@ enum FleetSchema {
             """,
             "CREATE INDEX access_key_holder ON access_key (holder)",
         ],
-        [
-            """
-            CREATE TABLE gateway (
-                id text PRIMARY KEY, role text NOT NULL, revision bigint NOT NULL, applied bigint NOT NULL,
-                seen bigint NOT NULL, ended bigint, body bytea NOT NULL)
-            """,
-            "ALTER TABLE fleet ADD COLUMN gateways bigint NOT NULL DEFAULT 0",
-        ],
+        gateways,
     ]
 }
