@@ -95,6 +95,7 @@ struct GatewayServices: Service {
                 }
             }
             group.addTask { try await Self.untilShutdown { await parts.audit.run() } }
+            group.addTask { await FleetPresence(data: data, logger: logger).run() }
             group.addTask { for await _ in news.cancelOnGracefulShutdown() { await follow() } }
             group.addTask {
                 for await _ in hints.cancelOnGracefulShutdown() { await parts.events.notify(data.takeHints()) }

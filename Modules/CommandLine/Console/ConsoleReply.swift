@@ -34,6 +34,7 @@ struct ConsoleReply {
         case .configuration(let yaml): output.print(Configuration(configuration: yaml), yaml)
         case .instances(let instances): output.print(instances, InstanceTable.text(of: instances, at: Date()))
         case .authority(let entry): output.print(entry, entry.text)
+        case .gateways(let entries): output.print(entries, GatewayTable.text(of: entries, at: Date()))
         case .changes(let changes): output.print(Changes(changes: changes), Self.lines(of: changes))
         case .needsConfirmation(let instances): throw Confirmation.missing(toWipe: instances)
         case .failure(let failure): throw Self.failure(failure)

@@ -66,6 +66,10 @@ package enum AdministrationCommand: Sendable, Hashable, Codable {
     case invite(request: String)
     /// Answered with ``AdministrationReply/audit(_:)``.
     case audit(AuditRequest)
+    /// Answered with ``AdministrationReply/gateways(_:)``.
+    case listGateways
+    /// Of a gateway that has ended: its identifier, its name if no other has it, or HOST:PORT of its control listener.
+    case removeGateway(String)
 
     package typealias Withdrawal = Gateway.Withdrawal
 

@@ -21,6 +21,7 @@ package enum AdministrationReply: Sendable, Hashable, Codable {
     case configuration(String)
     case instances([InstanceEntry])
     case authority(AuthorityEntry)
+    case gateways([GatewayEntry])
     /// What a gateway that asked to join the fleet needs, sealed for it.
     case invitation(String)
     case audit(AuditAnswer)

@@ -266,6 +266,7 @@ struct FailureMiddleware: RouterMiddleware {
             case .forbidden, .retired, .locked, .expired, .keyUsed, .keyExpired: (.forbidden, .credentialsFailed)
             case .invalid: (.badRequest, .serverCommunicationFailed)
             case .limited: (.tooManyRequests, .serverCommunicationFailed)
+            case .unreachable: (.serviceUnavailable, .serverCommunicationFailed)
             default: (.internalServerError, .serverCommunicationFailed)
             }
         return response(status: status, code: code, error.code.description, error.message)
@@ -280,6 +281,8 @@ struct FailureMiddleware: RouterMiddleware {
         if status == .unauthorized { headers[.wwwAuthenticate] = "Basic realm=\"sallyport\"" }
         // All limits here are rates per second.
         if status == .tooManyRequests { headers[.retryAfter] = "1" }
+        // The fleet's database: another gateway may reach it, and a fail-over takes seconds.
+        if status == .serviceUnavailable { headers[.retryAfter] = "2" }
         return Response(status: status, headers: headers, body: .init(byteBuffer: .init(bytes: body)))
     }
 }

@@ -35,6 +35,7 @@ extension GatewayData {
         case .issueKey(let user, let entitlement): return .link(try await issueKey(user, entitlement, note))
         case .revokeKeys(let which): return .revoked(try await revokeKeys(which, note))
         case .authority(let action): return try await perform(action, note)
+        case .removeGateway(let name): return try await removeGateway(name, note)
         case .invite(let request): return .invitation(try await invitation(for: request, note))
         case .withdraw(let instance, let withdrawal, let confirmed):
             return try await withdraw(instance, withdrawal, confirmed: confirmed, note)

@@ -12,15 +12,17 @@ extension GatewayData {
     var serverIdentity: StoredIdentity { server }
     var name: String { settings.name }
 
-    /// Remembers the ports that the gateway listens on, which links and cluster `main` name.
+    /// Remembers the ports that the gateway listens on, which links and cluster `main` name, and tells the fleet.
     func listens(controlPort: UInt16, relayPort: UInt16) async throws {
         var settings = settings
         settings.controlPort = controlPort
         settings.relayPort = relayPort
         settings.starts += 1
+        settings.id = settings.id ?? GatewayIdentifier()
         try await own.keep(settings)
         self.settings = settings
         tell(.directory)
+        try await register()
     }
 
     /// A server certificate for a foreign relay.

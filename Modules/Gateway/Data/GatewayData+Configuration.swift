@@ -31,8 +31,8 @@ extension GatewayData {
         guard var record = instances[id] else { throw GatewayError(.unauthorized, "The instance is not known here.") }
         record.epoch = epoch
         let builder = ConfigurationBuilder(
-            directory: directory, record: record, settings: settings, trust: authorities.announced,
-            relayAuthorities: authorities.all, now: now)
+            directory: directory, record: record, settings: settings, gateways: gateways,
+            trust: authorities.announced, relayAuthorities: authorities.all, now: now)
         return ConfigurationOrder(builder: builder, version: version, revision: revision, signer: signer)
     }
 }

@@ -16,6 +16,7 @@ extension GatewayData {
             .realms(directory.realms.sorted { $0.key < $1.key }.map { .init(realm: $0.key, kdcs: $0.value) })
         case .listInstances: .instances(instances.values.map(entry).sorted { $0.instance < $1.instance })
         case .listKeys(let user): .accessKeys(try await accessKeys(of: user))
+        case .listGateways: .gateways(try await gatewayEntries())
         case .show: .configuration(try directory.declaration.yaml())
         case .apply(let yaml, let prune, dryRun: true, _):
             .changes(directory.difference(to: try directory.applying(Declaration(yaml: yaml), prune: prune)))
@@ -24,11 +25,11 @@ extension GatewayData {
         }
     }
 
-    /// With the gateway's own relay, as apps are told of it.
+    /// With the relays of the fleet's gateways, as apps are told of them.
     private func clusterEntries() throws -> [AdministrationReply.ClusterEntry] {
-        let relay = try Endpoint(host: Host(settings.name), port: settings.relayPort)
         let own = AdministrationReply.ClusterEntry(
-            name: Route.mainCluster, relays: [.init(endpoint: relay.description)])
+            name: Route.mainCluster,
+            relays: try settings.relays(of: gateways).map { .init(endpoint: $0.description) })
         return (directory.clusterEntries + [own]).sorted { $0.name < $1.name }
     }
 

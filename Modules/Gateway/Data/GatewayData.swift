@@ -17,9 +17,10 @@ package actor GatewayData {
     let accessChain: AuditChainName
     /// The revision of the store that the memory has reached.
     private var followed: Int64 = 0
-    /// The revisions of the store with which the directory and the authorities came.
+    /// The revisions of the store with which the directory, the authorities and the gateways came.
     private var directoryRevision: Int64 = 0
     private var authoritiesRevision: Int64 = 0
+    private var gatewaysRevision: Int64 = 0
     /// Applies what is new in the store, one run at a time.
     private var following: Task<Void, any Error>?
     private(set) var directory = Directory() { didSet { revision += 1 } }
@@ -33,7 +34,9 @@ package actor GatewayData {
     var snapshot: (revision: UInt64, value: RelaySnapshot)?
     private(set) var authorities: Authorities { didSet { revision += 1 } }
     private(set) var identities: OwnIdentities
-    var tokenKeys: TokenKeys { didSet { readyTokenKeys = ReadyTokenKeys(tokenKeys) } }
+    /// Of the fleet, this one included once it has listened.
+    private(set) var gateways: [GatewayRecord] = [] { didSet { readyTokenKeys = makeReadyTokenKeys() } }
+    var tokenKeys: TokenKeys { didSet { readyTokenKeys = makeReadyTokenKeys() } }
     private(set) var readyTokenKeys: ReadyTokenKeys
     /// The published state; kept up to date once it was asked for.
     private var current: CurrentState?
@@ -109,6 +112,13 @@ extension GatewayData {
     /// The directory, as the store's transactions take it.
     var knownDirectory: Revised<Directory> { Revised(value: directory, revision: directoryRevision) }
 
+    /// The revision that the memory has reached.
+    var reached: Int64 { followed }
+
+    private func makeReadyTokenKeys() -> ReadyTokenKeys {
+        ReadyTokenKeys(tokenKeys, besides: gateways.filter { $0.id != settings.id }.flatMap(\.tokenKeys))
+    }
+
     /// Follows the store at least to a revision that is committed.
     func catchUp(to revision: Int64) async throws {
         while followed < revision { try await catchUp() }
@@ -148,8 +158,18 @@ extension GatewayData {
             (self.directory, directoryRevision) = (directory.value, directory.revision)
             if !told.contains(where: \.concernsAll) { told.append(.directory) }
         }
+        if let change = note(changes.gateways) { told.append(change) }
         followed = max(followed, changes.revision)
         tell(told)
+    }
+
+    /// - Returns: the change of which others must hear: apps if they are to ask others than before.
+    private func note(_ new: Revised<[GatewayRecord]>?) -> GatewayChange? {
+        guard let new, new.revision > gatewaysRevision else { return nil }
+        let old = gateways
+        (gateways, gatewaysRevision) = (new.value.sorted { $0.id.description < $1.id.description }, new.revision)
+        let hasMoved = old.map { [$0.control, $0.relay] } != gateways.map { [$0.control, $0.relay] }
+        return hasMoved ? .directory : .tokenKeys
     }
 
     /// Enters records that are as new as those in memory.

@@ -83,6 +83,24 @@ protocol GatewayStore: AuditStore {
         audit note: AuditNote, _ choice: @escaping @Sendable ([AccessKeyRecord]) throws -> Set<AccessKeyIdentifier>
     ) async throws -> Int
 
+    /// Enters the record of a gateway, or replaces it. The gateway counts as running from now on.
+    ///
+    /// - Returns: the revision; nil if the record is in the store as it is.
+    /// - Throws: `invalid` if the fleet has as many gateways as it may have.
+    func register(_ gateway: GatewayRecord, at now: Date) async throws -> Int64?
+
+    /// Keeps when a gateway was there. Has no revision.
+    ///
+    /// - Returns: false if the store has no record of the gateway.
+    func note(_ presence: GatewayPresence, of gateway: GatewayIdentifier) async throws -> Bool
+
+    func gateways() async throws -> [ListedGateway]
+
+    /// Removes a gateway's record.
+    ///
+    /// - Returns: the revision; nil if there is no such record.
+    func remove(_ gateway: GatewayIdentifier, audit note: AuditNote) async throws -> Int64?
+
     /// Ends ``news()``. Later calls throw.
     func close() async
 }
@@ -100,6 +118,8 @@ struct StoredChanges: Sendable {
     var directory: Revised<Directory>?
     var authorities: Revised<AuthorityRecord>?
     var instances: [InstanceRecord] = []
+    /// All gateways; nil if none has changed.
+    var gateways: Revised<[GatewayRecord]>?
 }
 
 /// A new directory, as an edit has made it.

@@ -76,10 +76,12 @@ extension Pool {
     /// Sends a request again over a new connection: the previous connection had been used before, and ended without an
     /// answer (RFC 9112 §9.3.1).
     ///
+    /// - Parameter isMove: through another relay, since this one may be the reason.
     /// - Returns: false if the request must not be sent twice.
-    func sendsAgain(_ exchange: Exchange) -> Bool {
+    func sendsAgain(_ exchange: Exchange, isMove: Bool = false) -> Bool {
         guard exchange.attempt.failure == nil, exchange.rewindBody() else { return false }
         if let connection = takeConnection(from: exchange.attempt) {
+            if isMove { noteMove(of: exchange.attempt, from: connection) }
             _ = connection.release()
             close(connection)
         }

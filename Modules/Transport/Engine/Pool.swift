@@ -19,7 +19,10 @@ final class Pool: DescriptorHandler, TurnObserver {
     /// Whether exchanges share connections if the server speaks HTTP/2.
     private let isMultiplexing: Bool
     let loop: EventLoop
-    var relays: RelayOrder
+    /// Notices relays that fall silent; nil if there is no other to turn to.
+    private(set) lazy var relayWatch = failover.flatMap { $0.count > 1 ? RelayWatch(pool: self) : nil }
+    /// Is told of a relay from which a member has heard nothing for a while.
+    var suspects: ((Endpoint, RelayAccess) -> Void)?
     /// Accepts no new exchange, and is released with its last member.
     private(set) var isRetired = false
     private(set) var isClosed = false
@@ -40,7 +43,7 @@ final class Pool: DescriptorHandler, TurnObserver {
     var carried: [Origin: Int] = [:]
     let engine: HTTP1Engine
     let share: LoopShare
-    private var members = PoolMembers()
+    private(set) var members = PoolMembers()
     private var origins = OriginQueue()
     private var signalled: [any PoolMember] = []
     private var answers: [(Exchange.Continuation, ExchangeAnswer)] = []
@@ -70,7 +73,6 @@ final class Pool: DescriptorHandler, TurnObserver {
         idle = IdleConnections(limit: path.owner == nil ? Self.maximumConnections : 1)
         self.isMultiplexing = isMultiplexing
         configuration = PathConfiguration(path)
-        relays = RelayOrder(path.relay)
         guard let multi = unsafe curl_multi_init(), let sessions = unsafe curl_share_init() else {
             preconditionFailure("libcurl has memory for a pool.")
         }
@@ -98,6 +100,7 @@ final class Pool: DescriptorHandler, TurnObserver {
         isClosed = true
         loop.set(timer, at: nil)
         watchdog.stop()
+        relayWatch?.stop()
         unsafe curl_multi_cleanup(multi)
         idleHandles = []
         let shareCode = unsafe curl_share_cleanup(UnsafeMutableRawPointer(sessions))
@@ -159,6 +162,7 @@ final class Pool: DescriptorHandler, TurnObserver {
 
     private func begin(_ member: any PoolMember) {
         wasUsed = true
+        relayWatch?.watch()
         if let exchange = member as? Exchange, let origin = exchange.attempt.claim?.origin {
             exchange.usesOwnHTTP = speaksHTTP1(for: exchange, to: origin)
             if exchange.usesOwnHTTP, sendsOverIdleConnection(exchange, to: origin) { return }
@@ -174,13 +178,14 @@ final class Pool: DescriptorHandler, TurnObserver {
         let attempt = member.attempt
         (attempt.handle, attempt.connection) = (handle, handle)
         attempt.step = .nameLookup
-        attempt.relays = relays.order(now)
+        attempt.relays = relaysToTry(after: attempt.movedFrom)
         handle.client = member
         member.begins(with: handle)
         add(attempt, handle)
     }
 
     private func add(_ attempt: Attempt, _ handle: EasyHandle) {
+        attempt.dialed = now
         if let relay = attempt.relays.first { handle.set(CURLOPT_PROXY, "https://\(relay)") }
         _ = unsafe curl_multi_add_handle(multi, handle.raw)
         scheduleTurn()
@@ -203,21 +208,16 @@ final class Pool: DescriptorHandler, TurnObserver {
         let map = ErrorMap(
             attempt: attempt, handle: handle, isRelayed: isRelayed, proxy: configuration.path.proxy)
         let failure = attempt.failure ?? map.error(for: code)
-        guard isRelayed, attempt.failure == nil, triesNextRelay(attempt) else {
-            return lost(member, failure)
-        }
+        guard isRelayed, attempt.failure == nil, triesNextRelay(attempt, failure) || moves(member, after: failure)
+        else { return lost(member, failure) }
+        restart(attempt, handle)
+    }
+
+    /// Begins an attempt anew with its handle, over the first of the relays that are left to it.
+    func restart(_ attempt: Attempt, _ handle: EasyHandle) {
         _ = unsafe curl_multi_remove_handle(multi, handle.raw)
         attempt.startOver()
         add(attempt, handle)
-    }
-
-    /// The next relay is tried if no request was sent through this one yet.
-    private func triesNextRelay(_ attempt: Attempt) -> Bool {
-        guard [.nameLookup, .connect, .relayTLS].contains(attempt.reachedStep),
-            let failed = attempt.relays.popFirst()
-        else { return false }
-        relays.failed(failed, now)
-        return !attempt.relays.isEmpty
     }
 
     /// Ends a member whose connection failed. If the connection went through a relay, the reason may arrive by another
@@ -225,6 +225,7 @@ final class Pool: DescriptorHandler, TurnObserver {
     func lost(_ member: any PoolMember, _ failure: LoadError) {
         let loss = UnexplainedLoss(member: member, failure: failure)
         guard let whenLost, failure.mayHideReason else { return tell(loss) }
+        member.attempt.isLost = true
         share.losses.add(loss)
         whenLost()
     }

@@ -65,8 +65,16 @@ final class Attempt {
     var handshakes: [HandshakeRecord] = []
     /// The relays not tried yet, the one in use first.
     var relays: ArraySlice<Endpoint> = []
+    /// When its connection through the first of them was begun.
+    var dialed = LoopInstant.never
+    /// The relay through which it was sent before, without an answer.
+    var movedFrom: Endpoint?
+    /// How often it was sent again through another relay.
+    var moves = 0
     var relayAnswer = RelayAnswer()
     var isSignalled = false
+    /// Its connection broke, and the reason is being asked for.
+    var isLost = false
     /// Among the pool's members; nil if it is none.
     var place: Int?
     /// Not in the queue, because it was suspended before it began.

@@ -53,6 +53,8 @@ actor TransportEngine {
     private let idleLifetime: Duration
     private let engine: HTTP1Engine
     let share = LoopShare()
+    /// What is known of relays from which nothing was heard for a while.
+    var suspicions = RelaySuspicions()
     let whenRelayBreaks: (@Sendable () async -> Void)?
     private lazy var sweeper = LoopTimer { [weak self] in self?.assumeIsolated { $0.sweep() } }
 
@@ -147,7 +149,7 @@ actor TransportEngine {
         }
     }
 
-    private func start(
+    func start(
         _ exchange: ExchangeHandle, _ path: ConnectionPath, _ continuation: Exchange.Continuation
     ) {
         guard !isShutDown else { return exchange.refuse(Self.invalidated(), continuation) }
@@ -168,10 +170,13 @@ actor TransportEngine {
         stream.secure(order)
     }
 
+    var allPools: [Pool] { retired + pools.values }
+
     private func pool(_ key: PoolKey) -> Pool {
         if let pool = pools[key] { return pool }
         if pools.isEmpty { scheduleSweep() }
         let pool = Pool(key.path, isMultiplexing: key.isMultiplexing, engine: engine, sharing: share, on: loop)
+        pool.suspects = { [weak self] relay, access in self?.assumeIsolated { $0.suspect(relay, of: access) } }
         if whenRelayBreaks != nil, key.path.relay != nil {
             pool.whenLost = { [weak self] in self?.assumeIsolated { $0.askForReason() } }
         }

@@ -100,6 +100,16 @@ extension Exchange {
     /// twice, or not over another connection, checks the connection first.
     var maySendAgain: Bool { request.isIdempotent && request.requiredConnection == nil }
 
+    /// Whether the request may be sent through another relay: nothing of an answer has come, and it is idempotent or
+    /// nothing of it was sent.
+    var mayMove: Bool {
+        request.requiredConnection == nil && pool?.configuration.path.owner == nil && !download.head.hasBegun
+            && canStartAnew && state.connectionEnded(hasSentNothing: hasSentNothing)
+    }
+
+    /// Whether the request was sent and nothing of an answer has come.
+    var awaitsAnswer: Bool { state.isSendingBegun && !download.head.hasBegun && !isPaused }
+
     /// Ends the exchange instead of sending it a second time.
     private func failsOnce() -> Bool {
         attempt.failure = LoadError(

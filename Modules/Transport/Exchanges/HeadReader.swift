@@ -42,6 +42,9 @@ struct HeadReader {
 
     init(limit: Int) { self.limit = limit }
 
+    /// Whether a byte of an answer has come.
+    var hasBegun: Bool { taken > 0 || searched > 0 }
+
     /// The final answer's head, once it is complete.
     var response: HTTPResponse { HTTPResponse(status: status, headerFields: fields.fields) }
 

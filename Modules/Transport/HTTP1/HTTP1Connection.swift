@@ -362,7 +362,9 @@ final class HTTP1Connection: HTTPConnection, DescriptorHandler {
             sending.giveUp()
             return answerIsWhole()
         }
-        if firstByteAt == nil, isReused, pool.sendsAgain(exchange) { return }
+        if firstByteAt == nil, isReused || pool.mayMove(exchange), pool.sendsAgain(exchange, isMove: !isReused) {
+            return
+        }
         fail(link.certificateRefusal ?? Self.lost(isProper, exchange))
     }
 
@@ -438,6 +440,8 @@ final class HTTP1Connection: HTTPConnection, DescriptorHandler {
     // MARK: Facts
 
     var isReused: Bool { exchanges > 1 }
+    /// The relay through which it leads; nil for none.
+    var relay: Endpoint? { madeFacts.facts.relay }
     var tlsFacts: TLSFacts? { isTLSWithServer ? link.tlsFacts : nil }
     var channelBinding: ChannelBinding? { isTLSWithServer ? link.channelBinding : nil }
     private(set) lazy var peer: Endpoint? = handle?.peer

@@ -29,6 +29,9 @@ final class TunnelOpening: LoopObject {
         pool.share.openings.insert(self)
         pool.start(self)
     }
+
+    /// Whether its connection is not open yet.
+    var isOpening: Bool { stream == nil && continuation != nil }
 }
 
 extension TunnelOpening: PoolMember {

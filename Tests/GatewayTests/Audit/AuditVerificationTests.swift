@@ -177,9 +177,10 @@ import Testing
     @Test func theFirstGatewayOfThisVersionMakesTheTables() async throws {
         let fixture = try await DataFixture()
         let fleet = try #require(fixture.fleet)
-        for table in ["audit_chain", "audit_admin", "audit_access", "audit_checkpoint"] {
+        for table in ["audit_chain", "audit_admin", "audit_access", "audit_checkpoint", "gateway"] {
             try await fixture.run(fleet, "DROP TABLE \(table)", [])
         }
+        try await fixture.run(fleet, "ALTER TABLE fleet DROP COLUMN gateways", [])
         try await fixture.run(fleet, "UPDATE fleet SET feature_level = 1", [])
         async let first = fixture.restarted()
         async let second = fixture.restarted()

@@ -108,5 +108,19 @@ final class FaultyStore: GatewayStore {
         try await store.removeAccessKeys(audit: note, choice)
     }
 
+    func register(_ gateway: GatewayRecord, at now: Date) async throws -> Int64? {
+        try await store.register(gateway, at: now)
+    }
+
+    func note(_ presence: GatewayPresence, of gateway: GatewayIdentifier) async throws -> Bool {
+        try await store.note(presence, of: gateway)
+    }
+
+    func gateways() async throws -> [ListedGateway] { try await store.gateways() }
+
+    func remove(_ gateway: GatewayIdentifier, audit note: AuditNote) async throws -> Int64? {
+        try await store.remove(gateway, audit: note)
+    }
+
     func close() async { await store.close() }
 }

@@ -14,6 +14,8 @@ actor EmbeddedStore: GatewayStore {
     var epochs: [InstanceIdentifier: EpochLedger] = [:]
     /// The newest revision that this actor knows to be durable.
     private(set) var newest: Int64 = 0
+    /// When the gateway was there since the start; it is written only when the gateway begins and ends.
+    var presences: [GatewayIdentifier: GatewayPresence] = [:]
     private let (signals, signal) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
     private let (audits, auditing) = AsyncStream.makeStream(
         of: AuditEntry.self, bufferingPolicy: .bufferingOldest(4096))
@@ -71,16 +73,21 @@ extension EmbeddedStore {
             guard let now = try snapshot.value(for: "revisions", in: collections.revisions) else {
                 throw GatewayError(.notInitialized, "There is no gateway here: `sallyport gateway init` creates one.")
             }
+            let after = revision ?? 0
             var changes = StoredChanges(revision: now.newest)
-            if now.directory > revision ?? 0 {
+            if now.directory > after {
                 changes.directory = try snapshot.value(for: "directory", in: collections.directory).map {
                     Revised(value: $0, revision: now.directory)
                 }
             }
-            if now.authorities > revision ?? 0 {
+            if now.authorities > after {
                 changes.authorities = try snapshot.value(for: "authorities", in: collections.authorities).map {
                     Revised(value: $0, revision: now.authorities)
                 }
+            }
+            if let revision = now.gateways, revision > after {
+                changes.gateways = Revised(
+                    value: try snapshot.all(in: collections.gateways).map(\.1), revision: revision)
             }
             changes.instances = try Self.instances(after: revision, now, snapshot, collections)
             return changes

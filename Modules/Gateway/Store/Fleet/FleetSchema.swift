@@ -35,6 +35,7 @@ enum FleetSchema {
             "CREATE INDEX access_key_holder ON access_key (holder)",
         ],
         audit,
+        gateways,
     ]
 
     /// Makes the tables of this version from those of an earlier one, in one transaction.

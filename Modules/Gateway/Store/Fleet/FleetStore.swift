@@ -21,6 +21,8 @@ actor FleetStore: GatewayStore {
     /// The number of the newest entry of administration that this gateway has added.
     private(set) var auditedNumber: Int64 = 0
     private let (audits, audit) = AsyncStream.makeStream(of: AuditEntry.self, bufferingPolicy: .bufferingOldest(4096))
+    /// The newest revision that was seen of each gateway's record; for one that was removed, that of its absence.
+    private(set) var gatewayRevisions: [GatewayIdentifier: Int64] = [:]
     /// The channel on which the database says that there is a new revision.
     static let channel = "sallyport"
 
@@ -63,6 +65,16 @@ actor FleetStore: GatewayStore {
         await database.close()
     }
 
+    /// - Parameter gateways: all that there are at the revision.
+    private func note(_ gateways: [Revised<GatewayRecord>], at revision: Int64) {
+        for id in gatewayRevisions.keys where !gateways.contains(where: { $0.value.id == id }) {
+            gatewayRevisions[id] = max(gatewayRevisions[id] ?? 0, revision)
+        }
+        for gateway in gateways {
+            gatewayRevisions[gateway.value.id] = max(gatewayRevisions[gateway.value.id] ?? 0, gateway.revision)
+        }
+    }
+
     /// Notes what a transaction has seen.
     func note(_ revision: Int64, _ records: [InstanceRecord] = []) {
         newest = max(newest, revision)
@@ -79,8 +91,9 @@ extension FleetStore {
     func changes(after revision: Int64?) async throws -> StoredChanges {
         let (after, key) = (revision ?? 0, key)
         // As of before the transaction: what is committed meanwhile may be newer than what it sees.
-        let (newest, updates) = (newest, updates)
-        let changes = try await database.transaction(.read) { transaction in
+        let (newest, updates, known) = (newest, updates, gatewayRevisions)
+        let (changes, gateways) = try await database.transaction(.read) {
+            transaction -> (StoredChanges, [Revised<GatewayRecord>]?) in
             let now = try await transaction.revision()
             guard now >= newest else { throw Self.wasPutBack(now, newest) }
             var changes = StoredChanges(revision: now)
@@ -92,8 +105,13 @@ extension FleetStore {
             for record in changes.instances where record.updates ?? 0 < updates[record.name.instance] ?? 0 {
                 throw Self.wasPutBack(record)
             }
-            return changes
+            guard let rows = try await transaction.gateways(after: after) else { return (changes, nil) }
+            let gateways = try rows.rows.map(key.openGateway)
+            for gateway in gateways { try gateway.check(against: known) }
+            changes.gateways = Revised(value: gateways.map(\.value), revision: rows.revision)
+            return (changes, gateways)
         }
+        if let gateways { note(gateways, at: changes.revision) }
         note(changes.revision, changes.instances)
         authorities = max(authorities, changes.authorities?.revision ?? 0)
         return changes

@@ -164,5 +164,5 @@ extension Date {
     /// Since 1970.
     var milliseconds: Int64 { Int64(timeIntervalSince1970 * 1000) }
 
-    fileprivate init(milliseconds: Int64) { self.init(timeIntervalSince1970: Double(milliseconds) / 1000) }
+    init(milliseconds: Int64) { self.init(timeIntervalSince1970: Double(milliseconds) / 1000) }
 }
