@@ -1,4 +1,5 @@
 import Foundation
+import SallyportPostgreSQL
 import SallyportSecureStore
 import SallyportWire
 import Testing

@@ -1,4 +1,6 @@
 import Foundation
+import Logging
+import SallyportPostgreSQL
 import SallyportWire
 import TestSupport
 import Testing
@@ -102,7 +104,7 @@ import Testing
         }
         #expect(try await fixture.report(against: exported).isSound)
         let revoked = await fixture.data.perform(.authority(.revoke(confirmed: true)))
-        guard case .authority = revoked else { return Issue.record("\(revoked)") }
+        guard case .authority = revoked else { Issue.record("\(revoked)"); return }
         #expect(try await fixture.report().isSound)
     }
 
@@ -166,7 +168,8 @@ import Testing
         guard fixture.fleet != nil else { return }
         try await fixture.tamper(.cut)
         guard case .failure(let failure) = await fixture.data.perform(.addUser("eve")) else {
-            return Issue.record("it was written to")
+            Issue.record("it was written to")
+            return
         }
         #expect(failure.name == "store")
     }
@@ -198,7 +201,7 @@ import Testing
         guard
             case .failure(let failure) = await fixture.data.perform(
                 .issueKey(user: "ann", entitlement: "com.example.report"))
-        else { return Issue.record("it was written to") }
+        else { Issue.record("it was written to"); return }
         #expect(failure.name == "store")
         #expect(try await fixture.entries().count == before)
     }

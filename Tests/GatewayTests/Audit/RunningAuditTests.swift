@@ -1,4 +1,8 @@
 import Foundation
+import HTTPTypes
+import Logging
+import SallyportBase
+import SallyportSecureStore
 import SallyportWire
 import TestSupport
 import Testing
@@ -57,7 +61,7 @@ import Testing
         try await ControlFixture.with(data) { fixture in _ = try await hasEntry(fixture, of: .start) }
         let again = try await data.restarted()
         let heads = try await again.store.auditHeads()
-        let chain = again.accessChain
+        let chain = await again.accessChain
         let rows = try await again.store.auditRows(
             of: chain, after: 0, through: #require(heads[chain]).number, limit: 10)
         #expect(rows.compactMap { $0.entry?[.kind] } == ["start", "stop"])
@@ -122,7 +126,9 @@ import Testing
                 if case .link(let text) = reply { secrets.append(try ActivationLink(text).accessKey.reveal()) }
             }
             let isThere = try await eventually(within: .seconds(10)) {
-                try await !entries(fixture, of: .connect).isEmpty && !entries(fixture, of: .refusal).isEmpty
+                let connects = try await entries(fixture, of: .connect)
+                let refusals = try await entries(fixture, of: .refusal)
+                return !connects.isEmpty && !refusals.isEmpty
             }
             #expect(isThere)
             let all = try await fixture.data.entries() + fixture.data.accessEntries()
