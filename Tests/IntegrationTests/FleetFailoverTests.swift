@@ -28,15 +28,17 @@ import Testing
 
         init(_ fleet: Fleet) async throws {
             self.fleet = fleet
-            sallyport = try await FleetFailoverTests.open(fleet)
+            let sallyport = try await FleetFailoverTests.open(fleet)
+            self.sallyport = sallyport
             let link = try await fleet.admin(0, "key", "issue", Site.user, Site.app)
             try await sallyport.authorization.activate(link: link)
             try await sallyport.authorize()
-            running = Task { [sallyport] in _ = try? await sallyport.run() }
+            running = Task { _ = try? await sallyport.run() }
             var configuration = SessionConfiguration()
             configuration.trust = try .systemAnd(pemFile: fleet.intranet.authorityFile)
             session = sallyport.makeSession(configuration)
-            #expect(try await eventually { [sallyport] in sallyport.reachability.isPushChannelAvailable })
+            let isOpen = try await eventually { sallyport.reachability.isPushChannelAvailable }
+            try #require(isOpen)
             let first = try #require(await sallyport.authorization.gatewaysToAsk().first)
             used = try fleet.control(0) == first.description ? 0 : 1
             other = 1 - used
