@@ -130,7 +130,9 @@ import Testing
         tally.withLock { $0.isOver = true }
         await loads.value
         let result = tally.withLock { $0 }
-        print("\(loss), \(use): \(result.done) loads, \(result.failures.count) failed, the longest took \(result.longest)")
+        print(
+            "\(loss), \(use): \(result.done) loads, \(result.failures.count) failed, the longest took \(result.longest)"
+        )
         #expect(result.failures.isEmpty, "\(result.failures.prefix(3))")
         seen.cancel()
         let told = states.withLock { $0 }
