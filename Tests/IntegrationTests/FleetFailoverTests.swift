@@ -14,8 +14,10 @@ import Testing
 
 /// A running app, and the loss of the gateway that it uses: nothing of what may be repeated fails, and the app need not
 /// notice.
-@Suite(.timeLimit(.minutes(4))) struct FleetFailoverTests {
+@Suite(.timeLimit(.minutes(6))) struct FleetFailoverTests {
     enum Loss: String, CaseIterable { case killed, stopped }
+    /// What the app uses of the gateway that is lost.
+    enum Use: String, CaseIterable { case control, relay }
 
     /// An app activated at one gateway of the fleet, that runs.
     private struct App {
@@ -23,23 +25,33 @@ import Testing
         let sallyport: Sallyport
         let session: SecureSession
         let running: Task<Void, Never>
-        /// Of the gateway that the app asks first, and another one.
-        let (used, other): (Int, Int)
 
         init(_ fleet: Fleet) async throws {
             self.fleet = fleet
-            sallyport = try await FleetFailoverTests.open(fleet)
+            let sallyport = try await FleetFailoverTests.open(fleet)
+            self.sallyport = sallyport
             let link = try await fleet.admin(0, "key", "issue", Site.user, Site.app)
             try await sallyport.authorization.activate(link: link)
             try await sallyport.authorize()
-            running = Task { [sallyport] in _ = try? await sallyport.run() }
+            running = Task { _ = try? await sallyport.run() }
             var configuration = SessionConfiguration()
             configuration.trust = try .systemAnd(pemFile: fleet.intranet.authorityFile)
             session = sallyport.makeSession(configuration)
-            #expect(try await eventually { [sallyport] in sallyport.reachability.isPushChannelAvailable })
-            let first = try #require(await sallyport.authorization.gatewaysToAsk().first)
-            used = try fleet.control(0) == first.description ? 0 : 1
-            other = 1 - used
+            let isOpen = try await eventually { sallyport.reachability.isPushChannelAvailable }
+            try #require(isOpen)
+        }
+
+        /// The number of the gateway that the app asks, or through whose relay its loads go.
+        func used(for use: Use) async throws -> Int {
+            switch use {
+            case .control:
+                let first = try #require(await sallyport.authorization.gatewaysToAsk().first)
+                return try fleet.control(0) == first.description ? 0 : 1
+            case .relay:
+                let answer = try await session.data(for: LoadRequest.get("\(fleet.intranet.url)/report.txt"))
+                let relay = try #require(answer.facts.hops.last?.connection.relay)
+                return try Endpoint(fleet.ready[0].relay).port == relay.port ? 0 : 1
+            }
         }
 
         func end() async {
@@ -81,9 +93,11 @@ import Testing
         }
     }
 
-    @Test(arguments: Loss.allCases)
-    func anAppOutlivesTheGatewayThatItUses(_ loss: Loss) async throws {
+    @Test(arguments: Loss.allCases, Use.allCases)
+    func anAppOutlivesTheGatewayThatItUses(_ loss: Loss, _ use: Use) async throws {
         let app = try await App(Fleet.start())
+        let used = try await app.used(for: use)
+        let other = 1 - used
         let tally = Lock(Tally())
         let states = Lock<[ReachabilityState]>([])
         let seen = Task {
@@ -96,27 +110,29 @@ import Testing
         }
         #expect(try await eventually { tally.withLock { $0.done } > 40 })
         let token = try await app.sallyport.authTokens.token(challenge: "c1", serverName: "app.example")
-        let victim = app.fleet.gateways[app.used]
+        let victim = app.fleet.gateways[used]
         if loss == .killed { victim.signal(SIGKILL) } else { try await victim.pause() }
         let start = ContinuousClock.now
 
         let file = try app.fleet.folder.write("after", to: "after.txt")
-        try await app.fleet.admin(app.other, "app", "config", Site.app, "-f", file)
+        try await app.fleet.admin(other, "app", "config", Site.app, "-f", file)
         let isTold = try await eventually(within: .seconds(15)) {
             app.sallyport.authorization.configuration.application?.config == "after"
         }
         #expect(isTold, "the other gateway's events arrive")
-        print("\(loss): told after \(start.duration(to: .now))")
+        print("\(loss), \(use): told after \(start.duration(to: .now))")
         let later = try await app.sallyport.authTokens.token(challenge: "c2", serverName: "app.example")
         for text in [token.text.reveal(), later.text.reveal()] {
-            #expect(try await Self.verdict(on: text, at: app.fleet.control(app.other)) == "100 OK")
+            #expect(try await Self.verdict(on: text, at: app.fleet.control(other)) == "100 OK")
         }
         let before = tally.withLock { $0.done }
         #expect(try await eventually(within: .seconds(30)) { tally.withLock { $0.done } > before + 200 })
         tally.withLock { $0.isOver = true }
         await loads.value
         let result = tally.withLock { $0 }
-        print("\(loss): \(result.done) loads, \(result.failures.count) failed, the longest took \(result.longest)")
+        print(
+            "\(loss), \(use): \(result.done) loads, \(result.failures.count) failed, the longest took \(result.longest)"
+        )
         #expect(result.failures.isEmpty, "\(result.failures.prefix(3))")
         seen.cancel()
         let told = states.withLock { $0 }

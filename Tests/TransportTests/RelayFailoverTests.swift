@@ -76,6 +76,17 @@ struct RelayFailoverTests {
         #expect(ContinuousClock.now - start < .seconds(5))
     }
 
+    @Test func streamsGoThroughTheNextRelayToo() async throws {
+        let silent = try TestServer { $0.awaitEnd() }
+        let closing = try TestServer { _ in }
+        for bad in [silent, closing] {
+            let request = TunnelRequest(to: try #require(try origin.url().endpoint), isSecure: false)
+            let tunnel = try await transport.tunnel(request, via: path(bad))
+            #expect(tunnel.facts.connection.relay?.port == good.port)
+            tunnel.reset()
+        }
+    }
+
     @Test func aRelayThatFailedIsAvoidedByAllConnectionsOfTheCluster() async throws {
         let bad = try breaking()
         bad.stop()
