@@ -67,7 +67,7 @@ import Testing
     }
 
     @Test func aSoundTrailVerifiesAgainstItsCheckpoint() async throws {
-        let checkpoint = try folder.write(words("admin", "audit", "checkpoint"), to: "checkpoint.jws")
+        let checkpoint = try await folder.write(words("admin", "audit", "checkpoint"), to: "checkpoint.jws")
         let text = try await words("admin", "audit", "verify", "--checkpoint", checkpoint)
         #expect(text.contains("administration: entries 1 to 5\n") && text.hasSuffix("the audit trail is sound\n"))
         let wrong = try folder.write("nonsense", to: "nonsense")
@@ -79,7 +79,7 @@ import Testing
     @Test func anOlderTrailIsFoundByALaterCheckpoint() async throws {
         try FileManager.default.copyItem(atPath: data, toPath: folder.file("older"))
         _ = try await words("admin", "user", "remove", "ann")
-        let checkpoint = try folder.write(words("admin", "audit", "checkpoint"), to: "checkpoint.jws")
+        let checkpoint = try await folder.write(words("admin", "audit", "checkpoint"), to: "checkpoint.jws")
         try FileManager.default.removeItem(atPath: data)
         try FileManager.default.moveItem(atPath: folder.file("older"), toPath: data)
         #expect(try await words("admin", "audit", "verify").contains("the audit trail is sound"))
