@@ -32,8 +32,9 @@ package final class Transport: Sendable {
     /// request made on one of the transport's loops stays on it.
     ///
     /// - Throws: ``LoadError`` with the step that failed.
+    @inline(__always)
     package func exchange(
-        _ request: ExchangeRequest, via path: ConnectionPath
+        _ request: consuming ExchangeRequest, via path: ConnectionPath
     ) async throws(LoadError) -> ExchangeResponse {
         if Task.isCancelled { throw .cancelled() }
         guard let endpoint = request.url.endpoint else {
@@ -41,11 +42,12 @@ package final class Transport: Sendable {
         }
         if request.url.isSecure { try checkVersions(path) }
         try checkWay(path)
-        let exchange = try ExchangeHandle(
-            path.owner == nil ? request : request.alone, to: endpoint, engine: engine(for: path))
+        if path.owner != nil { request = request.alone }
+        let exchange = try ExchangeHandle(request, to: endpoint, engine: engine(for: path))
         let answer = await withTaskCancellationHandler {
-            await withCheckedContinuation { (continuation: Exchange.Continuation) in
-                exchange.engine.start(exchange, via: path, answering: continuation)
+            // SAFETY: `ExchangeCaller` says by what it is resumed.
+            await unsafe withUnsafeContinuation { continuation in
+                exchange.engine.start(exchange, via: path, answering: unsafe ExchangeCaller(continuation))
             }
         } onCancel: {
             exchange.cancel()
@@ -53,8 +55,15 @@ package final class Transport: Sendable {
         switch answer {
         case .response(let response): return response
         case .failed(let failure): throw failure
-        case .expectationRefused: return try await self.exchange(request.withoutExpectation, via: path)
+        case .expectationRefused:
+            return try await exchangeAgain(exchange.request.withoutExpectation, via: path)
         }
+    }
+
+    private func exchangeAgain(
+        _ request: ExchangeRequest, via path: ConnectionPath
+    ) async throws(LoadError) -> ExchangeResponse {
+        try await exchange(request, via: path)
     }
 
     /// Opens a byte stream to a server.

@@ -151,7 +151,8 @@ import Testing
         _ = try await first.session(OpenGate()).data(for: origin.request("/one"))
         try await first.save()
         let second = try await Cassette.open(path, mode: .recordIfMissing)
-        #expect(!second.isRecording && second.unusedExchanges.count == 1)
+        #expect(!second.isRecording)
+        #expect(await second.unusedExchanges.count == 1)
         try await second.save()
     }
 

@@ -55,7 +55,7 @@ extension Pool {
         let connection = HTTP1Connection(link, made: handle, by: exchange, to: origin, first: first, in: self)
         handle.release()
         carried[origin] = nil
-        (attempt.handle, attempt.connection) = (nil, connection)
+        (attempt.transfer, attempt.connection) = (nil, connection)
         connection.carry(exchange)
     }
 

@@ -46,7 +46,7 @@ extension Pool {
 
     private func relay(of attempt: Attempt) -> Endpoint? {
         if let connection = attempt.connection as? HTTP1Connection { return connection.relay }
-        return attempt.handle == nil ? nil : attempt.relays.first
+        return attempt.transfer == nil ? nil : attempt.relays.first
     }
 }
 
@@ -61,7 +61,7 @@ extension Pool {
         guard attempt.failure == nil, !attempt.isLost, let relay = relay(of: attempt),
             let access = configuration.path.relay
         else { return false }
-        if let handle = attempt.handle, [.nameLookup, .connect, .relayTLS].contains(attempt.reachedStep) {
+        if let handle = attempt.transfer, [.nameLookup, .connect, .relayTLS].contains(attempt.reachedStep) {
             guard attempt.relays.count > 1 else { return false }
             guard now >= attempt.dialed.advanced(by: RelayWatch.patience) else { return true }
             attempt.relays.removeFirst()
@@ -79,7 +79,7 @@ extension Pool {
         if let exchange = member as? Exchange, exchange.awaitsAnswer { return exchange.state.lastActivity }
         if let opening = member as? TunnelOpening, !opening.isOpening { return nil }
         let isOpening = [.relayConnect, .serverTLS].contains(member.attempt.reachedStep)
-        return member.attempt.handle != nil && isOpening ? member.attempt.dialed : nil
+        return member.attempt.transfer != nil && isOpening ? member.attempt.dialed : nil
     }
 
     /// A relay is there no longer: everything that may be repeated goes on through another one. What may not be waits on,
@@ -94,7 +94,7 @@ extension Pool {
         guard attempt.failure == nil, !attempt.isLost, let failover, attempt.moves + 1 < failover.count else { return }
         if let exchange = member as? Exchange {
             guard exchange.mayMove else { return }
-            guard attempt.handle != nil else {
+            guard attempt.transfer != nil else {
                 _ = sendsAgain(exchange, isMove: true)
                 return
             }
@@ -102,7 +102,7 @@ extension Pool {
         } else if (member as? TunnelOpening)?.isOpening != true {
             return
         }
-        guard let handle = attempt.handle else { return }
+        guard let handle = attempt.transfer else { return }
         (attempt.movedFrom, attempt.moves) = (relay, attempt.moves + 1)
         attempt.relays = relaysToTry(after: relay)
         restart(attempt, handle)

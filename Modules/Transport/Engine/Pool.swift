@@ -46,7 +46,7 @@ final class Pool: DescriptorHandler, TurnObserver {
     private(set) var members = PoolMembers()
     private var origins = OriginQueue()
     private var signalled: [any PoolMember] = []
-    private var answers: [(Exchange.Continuation, ExchangeAnswer)] = []
+    private var answered: [Exchange] = []
     private var waitsForTurn = false
     private var isCurlDue = false
     private var curlDeadline = LoopInstant.never
@@ -60,7 +60,7 @@ final class Pool: DescriptorHandler, TurnObserver {
     }
 
     private var connections: [Int32: Connection] = [:]
-    private(set) lazy var watchdog = Watchdog(pool: self)
+    let watchdog = Watchdog()
     private var turnTime: LoopInstant?
 
     init(
@@ -85,6 +85,11 @@ final class Pool: DescriptorHandler, TurnObserver {
         _ = unsafe sallyport_multi_set_long(multi, CURLMOPT_PIPELINING, Int(pipelining))
         let context = unsafe Unmanaged.passUnretained(self).toOpaque()
         _ = unsafe sallyport_multi_set_callbacks(multi, socketChanged, timerChanged, context)
+        watchdog.guards(self)
+    }
+
+    func isOf(_ path: ConnectionPath, isMultiplexing: Bool) -> Bool {
+        self.isMultiplexing == isMultiplexing && configuration.path.isIdentical(to: path)
     }
 
     /// Accepts no new member, and frees the connections once the last one has ended.
@@ -176,7 +181,7 @@ final class Pool: DescriptorHandler, TurnObserver {
         let handle =
             unsafe idleHandles.popLast() ?? EasyHandle(configured: configuration, sharing: sessions, pool: self)
         let attempt = member.attempt
-        (attempt.handle, attempt.connection) = (handle, handle)
+        (attempt.transfer, attempt.connection) = (handle, handle)
         attempt.step = .nameLookup
         attempt.relays = relaysToTry(after: attempt.movedFrom)
         handle.client = member
@@ -245,8 +250,8 @@ final class Pool: DescriptorHandler, TurnObserver {
         if !member.attempt.isParked { origins.left(member) }
         if isRetired || origins.isStirred { scheduleTurn() }
         if releasesConnection(of: member.attempt) { return }
-        guard let handle = member.attempt.handle else { return }
-        member.attempt.handle = nil
+        guard let handle = member.attempt.transfer else { return }
+        member.attempt.transfer = nil
         handle.release()
         // Makes libcurl free the buffered bytes of a paused transfer: an HTTP/2 stream that ends while it is paused
         // would leak up to 16 KiB (7.88).
@@ -319,14 +324,14 @@ final class Pool: DescriptorHandler, TurnObserver {
 
     /// Resumes the task of an exchange at the end of the turn, together with others. Resumed one by one, each would wake
     /// a thread that has nothing more to do and sleeps again: one and a half system calls for each request.
-    func answer(_ continuation: Exchange.Continuation, with answer: ExchangeAnswer) {
-        answers.append((continuation, answer))
-        if answers.count == Self.maximumAnswers { resumeAnswered() } else { scheduleTurn() }
+    func answer(_ exchange: Exchange) {
+        answered.append(exchange)
+        if answered.count == Self.maximumAnswers { resumeAnswered() } else { scheduleTurn() }
     }
 
     private func resumeAnswered() {
-        for (continuation, answer) in answers { continuation.resume(returning: answer) }
-        answers.removeAll(keepingCapacity: true)
+        for exchange in answered { exchange.resumeCaller() }
+        answered.removeAll(keepingCapacity: true)
     }
 
     private func collectDone() {
@@ -364,7 +369,7 @@ final class Pool: DescriptorHandler, TurnObserver {
         guard !origin.isSecure || origin.isHTTP1Only || origins.isOneByOne(origin) else { return }
         let isInUse = members.all.contains { member in
             member.attempt.claim?.origin == origin
-                && (member.isPaused || member.attempt.handle?.socket == descriptor)
+                && (member.isPaused || member.attempt.transfer?.socket == descriptor)
         }
         if isInUse { return }
         exhaustSocket(descriptor)

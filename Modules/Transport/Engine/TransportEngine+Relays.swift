@@ -56,7 +56,10 @@ extension TransportEngine {
             partition: ConnectionPartition(.relayQuestion(number)))
         defer { post(.retire { $0.partition == path.partition }) }
         guard let exchange = try? ExchangeHandle(request, to: relay, engine: self) else { return true }
-        let answer = await withCheckedContinuation { start(exchange, path, $0) }
+        // SAFETY: `ExchangeCaller` says by what it is resumed.
+        let answer = await unsafe withUnsafeContinuation { continuation in
+            start(exchange, via: path, answering: unsafe ExchangeCaller(continuation))
+        }
         switch answer {
         case .response(let response):
             response.body.discard()

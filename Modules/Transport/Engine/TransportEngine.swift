@@ -9,7 +9,7 @@ actor TransportEngine {
     /// The commands of callers and consumers. They are handled in the order in which they were posted, so that a
     /// cancellation never overtakes the start of what it cancels.
     enum Command: Sendable {
-        case start(ExchangeHandle, ConnectionPath, Exchange.Continuation)
+        case start(ExchangeHandle, ConnectionPath, ExchangeCaller)
         case cancel(ExchangeHandle)
         case resumeReceiving(ExchangeHandle)
         case resumeSending(ExchangeHandle)
@@ -47,6 +47,8 @@ actor TransportEngine {
     private var spare: [Command] = []
     private static let spareCommands = 256
     private var pools: [PoolKey: Pool] = [:]
+    /// The pool that was asked for last, if it is one of these: mostly the next one, too.
+    private var lastPool: Pool?
     /// Pools without new members, until their last member has ended.
     private var retired: [Pool] = []
     private var isShutDown = false
@@ -88,10 +90,10 @@ actor TransportEngine {
     /// Starts an exchange: at once if the caller runs on the loop and no command waits, so that a start never overtakes
     /// an earlier command that ends all exchanges.
     nonisolated func start(
-        _ exchange: ExchangeHandle, via path: ConnectionPath, answering continuation: Exchange.Continuation
+        _ exchange: ExchangeHandle, via path: ConnectionPath, answering caller: ExchangeCaller
     ) {
-        guard loop.isCurrent, inbox.withLock({ $0.isEmpty }) else { return post(.start(exchange, path, continuation)) }
-        assumeIsolated { $0.start(exchange, path, continuation) }
+        guard loop.isCurrent, inbox.withLock({ $0.isEmpty }) else { return post(.start(exchange, path, caller)) }
+        assumeIsolated { $0.start(exchange, path, caller) }
     }
 
     nonisolated var isEnding: Bool { endings.load(ordering: .sequentiallyConsistent) > 0 }
@@ -113,7 +115,7 @@ actor TransportEngine {
     /// The loop has ended, and with it everything in progress.
     private nonisolated func refuse(_ command: Command) {
         switch command {
-        case .start(let exchange, _, let continuation): exchange.refuse(Self.invalidated(), continuation)
+        case .start(let exchange, _, let caller): exchange.refuse(Self.invalidated(), caller)
         case .open(_, _, let continuation): continuation.resume(returning: .failure(Self.invalidated()))
         case .secure(_, let order): order.continuation(.failure(Self.invalidated()))
         case .shutdown(let continuation): continuation.resume()
@@ -125,7 +127,7 @@ actor TransportEngine {
 
     private func handle(_ command: Command) {
         switch command {
-        case .start(let exchange, let path, let continuation): start(exchange, path, continuation)
+        case .start(let exchange, let path, let caller): start(exchange, path, caller)
         case .cancel(let exchange): share.exchanges[exchange].map { $0.pool?.end($0, .cancelled()) }
         case .resumeReceiving(let exchange): share.exchanges[exchange]?.resumeReceiving()
         case .resumeSending(let exchange): share.exchanges[exchange]?.resumeSending()
@@ -149,12 +151,12 @@ actor TransportEngine {
         }
     }
 
-    func start(
-        _ exchange: ExchangeHandle, _ path: ConnectionPath, _ continuation: Exchange.Continuation
+    private func start(
+        _ exchange: ExchangeHandle, _ path: ConnectionPath, _ caller: ExchangeCaller
     ) {
-        guard !isShutDown else { return exchange.refuse(Self.invalidated(), continuation) }
-        guard !exchange.isCancelled else { return exchange.refuse(.cancelled(), continuation) }
-        Exchange(exchange, answering: continuation).start(in: pool(for: exchange, path))
+        guard !isShutDown else { return exchange.refuse(Self.invalidated(), caller) }
+        guard !exchange.isCancelled else { return exchange.refuse(.cancelled(), caller) }
+        Exchange(exchange, answering: caller).start(in: pool(for: exchange, path))
     }
 
     private func open(
@@ -173,7 +175,13 @@ actor TransportEngine {
     var allPools: [Pool] { retired + pools.values }
 
     private func pool(_ key: PoolKey) -> Pool {
-        if let pool = pools[key] { return pool }
+        if let lastPool, lastPool.isOf(key.path, isMultiplexing: key.isMultiplexing) { return lastPool }
+        let pool = pools[key] ?? newPool(key)
+        lastPool = pool
+        return pool
+    }
+
+    private func newPool(_ key: PoolKey) -> Pool {
         if pools.isEmpty { scheduleSweep() }
         let pool = Pool(key.path, isMultiplexing: key.isMultiplexing, engine: engine, sharing: share, on: loop)
         pool.suspects = { [weak self] relay, access in self?.assumeIsolated { $0.suspect(relay, of: access) } }
@@ -227,6 +235,7 @@ actor TransportEngine {
     }
 
     private func retire(where isAffected: (PoolKey) -> Bool) {
+        lastPool = nil
         for key in pools.keys where isAffected(key) {
             guard let pool = pools.removeValue(forKey: key) else { continue }
             retired.append(pool)

@@ -57,12 +57,12 @@ struct AnswerState {
     private(set) var isCollected = false
     /// The request asks for `100 Continue`.
     let asksToContinue: Bool
-    private let isHead: Bool
+    let isHead: Bool
     private let collectsUpTo: Int?
 
     init(_ request: ExchangeRequest) {
         asksToContinue = request.asksToContinue
-        isHead = request.method == .head
+        isHead = request.method != .get && request.method == .head
         collectsUpTo = request.collectsUpTo?.bytes
     }
 

@@ -23,7 +23,7 @@ extension Exchange {
 
     func willSendRequest() -> Bool {
         // libcurl asks this before it reports the connection, even if it sends nothing.
-        if usesOwnHTTP, attempt.handle != nil { return true }
+        if usesOwnHTTP, attempt.transfer != nil { return true }
         guard let pool else { return false }
         if let number = notes.madeConnection { pool.connectionNumber = number }
         // The first time, nothing was sent.
@@ -47,11 +47,11 @@ extension Exchange {
         guard !usesOwnHTTP, request.url.isSecure, let pool, let origin = attempt.claim?.origin,
             pool.speaksHTTP1(for: self, to: origin), pool.lastOverTransfer(to: origin)
         else { return }
-        attempt.handle?.set(CURLOPT_FORBID_REUSE, 1)
+        attempt.transfer?.set(CURLOPT_FORBID_REUSE, 1)
     }
 
     /// In all attempts.
-    private var hasSentNothing: Bool { !state.hasSentBytes && attempt.handle?.hasSentNothing ?? true }
+    private var hasSentNothing: Bool { !state.hasSentBytes && attempt.transfer?.hasSentNothing ?? true }
     private var canStartAnew: Bool { upload?.canStartAnew ?? true }
 
     /// - Returns: whether the request is sent; if not, the attempt's failure says why.
@@ -150,8 +150,8 @@ extension Exchange {
             return false
         }
         if isUnauthorized, request.url.isSecure { notes.channelBinding = attempt.connection?.channelBinding }
-        if state.answer.isCollected { download.reserve() }
-        pool?.signal(self)
+        // What is collected is passed on when it is whole.
+        if state.answer.isCollected { download.reserve() } else { pool?.signal(self) }
         return true
     }
 

@@ -58,7 +58,7 @@ extension Exchange {
 
     private var connectionFacts: SharedConnectionFacts {
         guard let connection = attempt.connection else { return .none }
-        let shared = connection.facts(of: attempt, proxy: pool?.configuration.path.proxy)
+        let shared = connection.facts(of: attempt, on: pool?.configuration.path)
         let number = pool?.configuration.path.owner == nil ? nil : pool?.connectionNumber
         guard number != nil || notes.channelBinding != nil else { return shared }
         var facts = shared.facts

@@ -5,13 +5,10 @@ internal import SallyportEventLoop
 internal import SallyportLoading
 internal import Synchronization
 
-/// An exchange in progress: carries out what its ``ExchangeState`` decides, with the caller's continuation, the pipe of
+/// An exchange in progress: carries out what its ``ExchangeState`` decides, with its caller, the pipe of
 /// the body, and the connection. Made, kept and used by the engine of its loop; other threads have its handle.
-final class Exchange: LoopObject {
-    typealias Continuation = CheckedContinuation<ExchangeAnswer, Never>
-
+final class Exchange: Attempt, LoopObject {
     let handle: ExchangeHandle
-    let attempt: Attempt
     /// The request's body; nil if it has none.
     let upload: Upload?
     /// Changed in calls that do nothing else, so that exclusive access to it costs nothing at run time.
@@ -19,8 +16,9 @@ final class Exchange: LoopObject {
     /// What has arrived of the answer.
     var download: Download
     var notes = ExchangeNotes()
-    /// Taken when the exchange is answered.
-    private var continuation: Continuation?
+    /// Taken when the caller is resumed.
+    private var caller: ExchangeCaller?
+    private var outcome: ExchangeAnswer?
     private var pipe: BodyPipe?
     private(set) var pool: Pool?
     /// Names it at the control of its load.
@@ -28,14 +26,14 @@ final class Exchange: LoopObject {
     /// Whether libcurl only opens the connection, over which the exchange is then sent without it.
     var usesOwnHTTP = false
 
-    init(_ handle: ExchangeHandle, answering continuation: consuming Continuation) {
+    init(_ handle: ExchangeHandle, answering caller: ExchangeCaller) {
         self.handle = handle
-        self.continuation = continuation
-        let claim = OriginClaim(origin: handle.origin, limit: handle.request.connectionsPerOrigin)
-        attempt = Attempt(claim, since: handle.start)
+        self.caller = caller
         upload = Upload(handle.body)
         state = ExchangeState(handle.request)
         download = Download(headerLimit: handle.request.headerLimit.bytes)
+        let claim = OriginClaim(origin: handle.origin, limit: handle.request.connectionsPerOrigin)
+        super.init(claim, since: handle.start)
     }
 
     var request: ExchangeRequest { handle.request }
@@ -109,7 +107,7 @@ final class Exchange: LoopObject {
     /// A body that ends with the connection is complete only if TLS was closed properly (RFC 9112 §9.8).
     private var truncation: LoadError? {
         guard let last = attempt.handshakes.last, !last.isEnded,
-            download.isDelimitedByClose(isHead: request.method == .head)
+            download.isDelimitedByClose(isHead: state.answer.isHead)
         else { return nil }
         return LoadError(.connectionLost, at: .response, "The connection ended without close_notify.")
     }
@@ -131,8 +129,14 @@ final class Exchange: LoopObject {
     }
 
     private func answer(_ answer: ExchangeAnswer) {
-        guard let continuation = continuation.take() else { return }
-        pool?.answer(continuation, with: answer)
+        outcome = answer
+        pool?.answer(self)
+    }
+
+    /// Resumes the caller with the answer.
+    func resumeCaller() {
+        guard let caller = caller.take(), let outcome = outcome.take() else { return }
+        caller.resume(with: outcome)
     }
 
     /// Passes on what was received of the body, if it is as much as this, in bytes.

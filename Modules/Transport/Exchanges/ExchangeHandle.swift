@@ -39,14 +39,14 @@ final class ExchangeHandle: LoopHandle {
     }
 
     /// Answers an exchange that never reached a pool.
-    func refuse(_ failure: LoadError, _ continuation: Exchange.Continuation) {
+    func refuse(_ failure: LoadError, _ caller: ExchangeCaller) {
         if let reporter = request.reporter {
             var report = ExchangeReport()
             report.failure = failure
             report.end = LoopInstant.now.elapsed(since: start)
             reporter(report)
         }
-        continuation.resume(returning: .failed(failure))
+        caller.resume(with: .failed(failure))
     }
 
     // MARK: Place
@@ -64,4 +64,21 @@ enum ExchangeAnswer: Sendable {
     case failed(LoadError)
     /// The server answered 417, and the request can be sent again without `Expect` (RFC 9110 §15.5.18).
     case expectationRefused
+}
+
+/// The task that waits for an exchange.
+///
+/// A checked continuation would be another object for each request. It is resumed exactly once: by the handle that is
+/// refused, of which there is no ``Exchange``, or else by the exchange, which gives it up as it ends or has a head
+/// (``AnswerState``).
+@safe
+struct ExchangeCaller: Sendable {
+    private let continuation: UnsafeContinuation<ExchangeAnswer, Never>
+
+    init(_ continuation: UnsafeContinuation<ExchangeAnswer, Never>) { unsafe self.continuation = continuation }
+
+    func resume(with answer: consuming ExchangeAnswer) {
+        // SAFETY: called once, see above.
+        unsafe continuation.resume(returning: answer)
+    }
 }

@@ -18,7 +18,7 @@ struct ExchangeState {
     init(_ request: ExchangeRequest) {
         answer = AnswerState(request)
         sends = SendRule(isIdempotent: request.isIdempotent, requiredConnection: request.requiredConnection)
-        clock = ExchangeClock(deadline: request.deadline, idleTimeout: request.idleTimeout)
+        clock = ExchangeClock(due: request.due, idleTimeout: request.idleTimeout)
     }
 
     // MARK: Time

@@ -39,7 +39,7 @@ struct UploadSource: Sendable {
 
     /// Methods whose requests contain `Content-Length: 0` if they have no body (RFC 9110 §8.6).
     static func expectsBody(_ method: HTTPRequest.Method) -> Bool {
-        method == .post || method == .put || method == .patch
+        method != .get && (method == .post || method == .put || method == .patch)
     }
 
     // MARK: libcurl

@@ -23,12 +23,13 @@ final class HTTP1Connection: HTTPConnection, DescriptorHandler {
     private let isTLSWithServer: Bool
     /// Of the first exchange, and of all others.
     private let madeFacts: SharedConnectionFacts
-    private lazy var reusedFacts = Self.reused(madeFacts)
+    private let reusedFacts: SharedConnectionFacts
     private let hostLine: [UInt8]
 
     private(set) var exchange: Exchange?
     private var exchanges = 0
-    /// Reads the body; nil before the head is complete.
+    /// Reads the body; nil before the head is complete. Changed apart and put back, so that exclusive access to it
+    /// costs nothing at run time.
     private var body: BodyReader?
     private var sending = RequestSending()
     /// An incomplete line, with the bytes after it.
@@ -72,6 +73,8 @@ final class HTTP1Connection: HTTPConnection, DescriptorHandler {
         var facts = exchange.attempt.connectionFacts(handle, proxy: pool.configuration.path.proxy)
         facts.httpVersion = "HTTP/1.1"
         madeFacts = SharedConnectionFacts(facts)
+        (facts.isReused, facts.proxyStatus) = (true, nil)
+        reusedFacts = SharedConnectionFacts(facts)
         hostLine = RequestHead.hostLine(for: exchange.request)
         rest = first
     }
@@ -232,7 +235,7 @@ final class HTTP1Connection: HTTPConnection, DescriptorHandler {
         }
         willTake(outcome)
         received.body += count
-        if body?.takesAsBody(count) == true, body?.isWhole == true { answerIsWhole() }
+        if takesAsBody(count), body?.isWhole == true { answerIsWhole() }
         return (count, outcome)
     }
 
@@ -273,7 +276,7 @@ final class HTTP1Connection: HTTPConnection, DescriptorHandler {
 
     private func take(_ chunk: [UInt8], _ exchange: Exchange) {
         if firstByteAt == nil { firstByteAt = pool.now }
-        if rest.isEmpty, body?.takesAsBody(chunk.count) == true {
+        if rest.isEmpty, takesAsBody(chunk.count) {
             received.body += chunk.count
             exchange.takes(chunk: chunk)
             return body?.isWhole == true ? answerIsWhole() : ()
@@ -296,7 +299,7 @@ final class HTTP1Connection: HTTPConnection, DescriptorHandler {
             unsafe readHead(bytes, &position, exchange)
             received.head += position
         }
-        while self.exchange === exchange, let piece = unsafe body?.next(in: bytes, at: &position) {
+        while self.exchange === exchange, let piece = unsafe nextPiece(in: bytes, at: &position) {
             switch piece {
             case .trailer(let range):
                 received.head += range.count
@@ -313,6 +316,19 @@ final class HTTP1Connection: HTTPConnection, DescriptorHandler {
             }
         }
         return self.exchange === exchange ? position : bytes.count
+    }
+
+    private func takesAsBody(_ count: Int) -> Bool {
+        guard var reader = body, reader.takesAsBody(count) else { return false }
+        body = reader
+        return true
+    }
+
+    private func nextPiece(in bytes: UnsafeRawBufferPointer, at position: inout Int) -> BodyReader.Piece? {
+        guard var reader = body else { return nil }
+        let piece = unsafe reader.next(in: bytes, at: &position)
+        body = reader
+        return piece
     }
 
     private func readHead(_ bytes: UnsafeRawBufferPointer, _ position: inout Int, _ exchange: Exchange) {
@@ -335,7 +351,7 @@ final class HTTP1Connection: HTTPConnection, DescriptorHandler {
 
     private func headIsWhole(_ framing: AnswerFraming, _ exchange: Exchange) {
         if !framing.keepsConnection { isSpent = true }
-        let length = framing.bodyLength(isHead: exchange.request.method == .head)
+        let length = framing.bodyLength(isHead: exchange.state.answer.isHead)
         if length == .untilClose { isSpent = true }
         body = BodyReader(length, lineLimit: exchange.request.headerLimit.bytes)
         // A server that refuses a request does not read the rest of it (RFC 9112 §9.3), so the rest is not sent.
@@ -358,7 +374,7 @@ final class HTTP1Connection: HTTPConnection, DescriptorHandler {
 
     private func connectionEnded(isProper: Bool) {
         guard let exchange else { return }
-        if isProper, body?.connectionEnded() == true {
+        if isProper, endsBody() {
             sending.giveUp()
             return answerIsWhole()
         }
@@ -368,8 +384,15 @@ final class HTTP1Connection: HTTPConnection, DescriptorHandler {
         fail(link.certificateRefusal ?? Self.lost(isProper, exchange))
     }
 
+    /// - Returns: whether the end of the connection is the end of the body.
+    private func endsBody() -> Bool {
+        guard var reader = body, reader.connectionEnded() else { return false }
+        body = reader
+        return true
+    }
+
     private static func lost(_ isProper: Bool, _ exchange: Exchange) -> LoadError {
-        let isCut = !isProper && exchange.download.isDelimitedByClose(isHead: exchange.request.method == .head)
+        let isCut = !isProper && exchange.download.isDelimitedByClose(isHead: exchange.state.answer.isHead)
         return LoadError(
             .connectionLost, at: exchange.attempt.step,
             isCut
@@ -454,14 +477,8 @@ final class HTTP1Connection: HTTPConnection, DescriptorHandler {
 
     var receivedBytes: LoadRecord.Bytes { received }
 
-    func facts(of attempt: Attempt, proxy: ProxyAccess?) -> SharedConnectionFacts {
+    func facts(of attempt: Attempt, on path: ConnectionPath?) -> SharedConnectionFacts {
         isReused ? reusedFacts : madeFacts
-    }
-
-    private static func reused(_ made: SharedConnectionFacts) -> SharedConnectionFacts {
-        var facts = made.facts
-        (facts.isReused, facts.proxyStatus) = (true, nil)
-        return SharedConnectionFacts(facts)
     }
 
     func timing(of attempt: Attempt, queue: Duration, isDirect: Bool) -> ExchangeTiming {

@@ -121,7 +121,7 @@ struct RequestSending {
 /// `Host`, the body's framing and `Expect` are created here; such fields of a request are dropped, since duplicates
 /// would make the request ambiguous.
 enum RequestHead {
-    /// - Parameter host: the line `Host`, with its line break.
+    /// - Parameter host: the end of the request line, and the line `Host`.
     static func append(
         _ request: ExchangeRequest, with body: UploadSource, to bytes: inout [UInt8], host: [UInt8]
     ) {
@@ -134,7 +134,6 @@ enum RequestHead {
             bytes.append(UInt8(ascii: "?"))
             append(query, to: &bytes)
         }
-        append(" HTTP/1.1\r\n", to: &bytes)
         bytes += host
         appendFields(of: request, to: &bytes)
         appendFraming(of: request, with: body, to: &bytes)
@@ -142,7 +141,9 @@ enum RequestHead {
     }
 
     /// The `host` argument of ``append(_:with:to:host:)``.
-    static func hostLine(for request: ExchangeRequest) -> [UInt8] { Array("Host: \(request.url.hostField)\r\n".utf8) }
+    static func hostLine(for request: ExchangeRequest) -> [UInt8] {
+        Array(" HTTP/1.1\r\nHost: \(request.url.hostField)\r\n".utf8)
+    }
 
     private static func appendFields(of request: ExchangeRequest, to bytes: inout [UInt8]) {
         var saysAccept = false

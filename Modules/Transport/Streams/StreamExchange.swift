@@ -55,7 +55,7 @@ final class StreamExchange {
         let body = try UploadSource(request.body)
         upload = Upload(body)
         answer = StreamAnswer(to: request, after: last)
-        clock = ExchangeClock(deadline: request.deadline, idleTimeout: request.idleTimeout)
+        clock = ExchangeClock(due: request.due, idleTimeout: request.idleTimeout)
         clock.active(at: begun)
         (wakes, wake) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
         var head: [UInt8] = []

@@ -5,11 +5,10 @@ internal import SallyportLoading
 
 /// The opening of a tunnel's connection, and the tunnel's member of its pool from then on. Made, kept and used by the
 /// engine of its loop; other threads have its handle.
-final class TunnelOpening: LoopObject {
+final class TunnelOpening: Attempt, LoopObject {
     typealias Continuation = CheckedContinuation<Result<Tunnel, LoadError>, Never>
 
     let handle: OpeningHandle
-    let attempt: Attempt
     private var continuation: Continuation?
     private(set) var pool: Pool?
     private var stream: TunnelStream?
@@ -18,8 +17,8 @@ final class TunnelOpening: LoopObject {
     init(_ handle: OpeningHandle, answering continuation: Continuation) {
         self.handle = handle
         self.continuation = continuation
-        attempt = Attempt(to: handle.request.endpoint, since: handle.start)
-        attempt.applicationProtocols = handle.applicationProtocols
+        super.init(to: handle.request.endpoint, since: handle.start)
+        applicationProtocols = handle.applicationProtocols
     }
 
     var request: TunnelRequest { handle.request }
@@ -66,7 +65,7 @@ extension TunnelOpening: PoolMember {
         guard let reporter = request.reporter else { return }
         var report = ExchangeReport()
         report.end = attempt.elapsed(until: .now)
-        if let handle = attempt.handle, let path = pool?.configuration.path {
+        if let handle = attempt.transfer, let path = pool?.configuration.path {
             attempt.tellConnecting(to: &report.timing, handle, isDirect: path.isDirect)
             report.connection = attempt.connectionFacts(handle, proxy: path.proxy)
         }
@@ -80,7 +79,7 @@ extension TunnelOpening: PoolMember {
 
     /// The connection is open.
     func connected() {
-        guard let handle = attempt.handle, let pool else { return }
+        guard let handle = attempt.transfer, let pool else { return }
         let descriptor = handle.socket
         pool.unwatch(descriptor)
         let first = handle.firstBytes()
