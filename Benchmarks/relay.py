@@ -18,7 +18,7 @@ TICKS = os.sysconf("SC_CLK_TCK")
 GIB = 1 << 30
 SIZE, TRANSFERS = 104857600, 10
 # Messages of one tunnel, and over how many tunnels at once.
-MESSAGES, TUNNELS = 10000, 16
+MESSAGES, TUNNELS = 40000, 16
 # New tunnels for their CPU, and how many are opened at once for their rate.
 OPENED, AT_ONCE = 1000, 4
 

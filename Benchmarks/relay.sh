@@ -16,7 +16,7 @@ count=1000
 ulimit -Sn "$(ulimit -Hn)"
 start_gateway --max-tunnels "$((count * 2))"
 allow_web
-admin server add "localhost:$plain_port" --route relay >/dev/null
+admin server add "127.0.0.1:$plain_port" --route relay >/dev/null
 
 # An authority of its own, and a client's certificate: as the gateway issues them, P-256 and one step below the authority.
 make_client() {
@@ -77,6 +77,6 @@ find_squid
 make_client "$work/squid-client"
 start_squid
 OPENSSL_CONF=$work/openssl.cnf python3 "$here/relay.py" "${ROUNDS:-3}" "$count" \
-    "localhost:${web[relay_http]}" "localhost:$plain_port" \
+    "localhost:${web[relay_http]}" "127.0.0.1:$plain_port" \
     "relay $relay $gateway $work/ca.pem $work/client.pem $work/client.key" \
     "squid $squid_port $squid $work/server.pem $work/squid-client/client.pem $work/squid-client/client.key"
