@@ -157,6 +157,7 @@ import Testing
         recorder.connect(nil, nil, address: nil, error: "http_request_error")
         await trail.finish()
         fixture.advance(90 * 86_400 + 1)
+        try await fixture.data.renewOwnCertificates()
         recorder.connect(nil, nil, address: nil, error: "http_request_error")
         await trail.finish()
         try await fixture.data.keepAudit()
