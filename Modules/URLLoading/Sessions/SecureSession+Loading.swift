@@ -55,7 +55,7 @@ extension SecureSession {
         return try await load(request, admittedIn: context)
     }
 
-    /// Awaits nothing but the answer of a request that all stages pass, and that nobody observes: the code for other
+    /// Awaits nothing but the answer of a request that all stages pass, and that has no observer: the code for other
     /// requests is apart, so that this can be a part of its callers.
     ///
     /// - Parameter request: with the session's fields, and admitted.
