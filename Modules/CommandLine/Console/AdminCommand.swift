@@ -14,7 +14,8 @@ struct AdminCommand: ParsableCommand {
             UserCommand.self, AppCommand.self, PolicyCommand.self, EntitleCommand.self, UnentitleCommand.self,
             KeyCommand.self, ServerCommand.self, RouteCommand.self, TLSCommand.self, ClusterCommand.self,
             RealmCommand.self, AuthCommand.self, LeaseCommand.self, DefaultDomainsCommand.self,
-            ApplyCommand.self, ShowCommand.self, InstancesCommand.self, BlockCommand.self, UnblockCommand.self,
+            ApplyCommand.self, ShowCommand.self, RelayCommand.self, InstancesCommand.self, BlockCommand.self,
+            UnblockCommand.self,
             LockCommand.self, UnlockCommand.self, WipeCommand.self,
         ])
 }

@@ -27,6 +27,12 @@ struct ControlContext: RequestContext {
     /// False if the peer has disconnected, or if its connection was closed to make room.
     var isConnected: Bool { channel.isActive }
 
+    /// Resets the connection.
+    func cutOff() {
+        let connection = channel.parent ?? channel
+        connection.eventLoop.execute { connection.reset() }
+    }
+
     /// The certificate that the client presented, DER; nil if there is none.
     ///
     /// On HTTP/2 the TLS handler belongs to the connection, which is the parent of the stream's channel.

@@ -20,6 +20,7 @@ struct ControlPlane: Sendable {
     let names: NameService
     let current: CurrentState
     let tokens: TokenEndpoints
+    let feed: FeedService
     let metrics: GatewayMetrics
     private let queries = SharedLimiter<InstanceIdentifier>(.queries)
     private let fetches = SharedLimiter<InstanceIdentifier>(.configurations)
@@ -46,6 +47,7 @@ struct ControlPlane: Sendable {
         router.post(RouterPath(ControlAPI.Path.names)) { try await name($0, $1) }
         router.post(RouterPath(AuthTokenAPI.Path.issue)) { try await token($0, $1) }
         tokens.addRoutes(to: router)
+        feed.addRoutes(to: router)
         return router
     }
 

@@ -27,7 +27,13 @@ extension GatewayData {
         case .issueKey(let user, let entitlement): return .link(try await issueKey(user, entitlement))
         case .revokeKeys(let which): return .revoked(try await revokeKeys(which))
         case .authority(let action): return try await perform(action)
-        case .invite(let request): return .invitation(try invitation(for: request))
+        case .invite(let request):
+            return .invitation(
+                request.hasPrefix(RelayRequest.prefix)
+                    ? try await relayInvitation(for: request) : try invitation(for: request))
+        case .removeRelay(let name):
+            try await removeRelay(named: name)
+            return .done
         case .withdraw(let instance, let withdrawal, let confirmed):
             return try await withdraw(instance, withdrawal, confirmed: confirmed)
         case .apply(let yaml, let prune, let dryRun, let confirmed):

@@ -34,6 +34,12 @@ protocol GatewayStore: Sendable {
         _ edit: @escaping @Sendable (AuthorityRecord) throws -> AuthorityRecord?
     ) async throws -> Int64?
 
+    /// Changes the relays, as ``revise(_:)`` does the authorities.
+    func reviseRelays(_ edit: @escaping @Sendable (RelayTable) throws -> RelayTable?) async throws -> Int64?
+
+    /// Asks the store for its newest revision now: word that it is there, and was not put back.
+    func confirm() async throws -> Int64
+
     /// Changes an instance's record.
     ///
     /// - Throws: `notFound` for an unknown instance.
@@ -94,6 +100,7 @@ struct StoredChanges: Sendable {
     /// Nil if it is unchanged, as are the authorities.
     var directory: Revised<Directory>?
     var authorities: Revised<AuthorityRecord>?
+    var relays: Revised<RelayTable>?
     var instances: [InstanceRecord] = []
 }
 

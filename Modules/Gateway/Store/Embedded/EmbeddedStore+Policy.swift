@@ -57,4 +57,13 @@ extension EmbeddedStore {
             return ((), try transaction.advance(collections) { $0.authorities = $0.newest })
         }.revision
     }
+
+    func reviseRelays(_ edit: @escaping @Sendable (RelayTable) throws -> RelayTable?) async throws -> Int64? {
+        try await write { transaction, collections in
+            let old = try transaction.value(for: "relays", in: collections.relays) ?? RelayTable()
+            guard let new = try edit(old), new != old else { return ((), nil) }
+            try transaction.set(new, for: "relays", in: collections.relays)
+            return ((), try transaction.advance(collections) { $0.relays = $0.newest })
+        }.revision
+    }
 }
