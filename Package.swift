@@ -524,7 +524,7 @@ let package = Package(
             dependencies: [
                 "SallyportBase", "SallyportCore", "SallyportLoading", "SallyportGateway", "SallyportPostgreSQL",
                 "SallyportTransport", "SallyportWire", .crypto, .x509, .logging, .httpTypes, .hummingbirdCore, .metrics,
-                .nioCore, .nioPosix, .nioEmbedded, .nioSSL, .nioTLS,
+                .nioCore, .nioPosix, .nioEmbedded, .nioSSL, .nioTLS, .trees,
             ]),
         tests(
             "CommandLine",

@@ -31,7 +31,7 @@ struct JoinCommand: AsyncParsableCommand, CheckedArguments {
     @Option(help: ArgumentHelp("The name at which apps reach it. Default: this machine's.", valueName: "host"))
     var name: String?
     @Option(help: "relay, for a request of a relay on a machine of its own. Default: both.")
-    var role = Gateway.Role.both
+    var role = RoleArgument.both
     @Option(help: "With --role relay: the cluster that it belongs to. Default: main.")
     var cluster: String?
     @OptionGroup var output: OutputOptions

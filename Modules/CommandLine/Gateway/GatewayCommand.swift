@@ -44,12 +44,12 @@ struct GatewayCommand: ParsableCommand {
             help: """
                 What it does: control (apps and administration), relay (tunnels, on a machine of its own), or both.
                 """)
-        var role = Gateway.Role.both
+        var role = RoleArgument.both
         @Option(
             help: ArgumentHelp(
                 "With --role relay: how long it goes on without word from a control gateway, 30s to 1h.",
                 valueName: "time"),
-            transform: expecting("a whole number with s, m or h"))
+            transform: expecting("A whole number with s, m or h"))
         var relayLease = RelayLeaseArgument(seconds: 300)
         @Option(
             help: ArgumentHelp("The address to listen on for apps. Default: 0.0.0.0:17433.", valueName: "host:port"),
@@ -116,7 +116,7 @@ struct GatewayCommand: ParsableCommand {
 
         private func configuration() throws -> Gateway.Configuration {
             var configuration = Gateway.Configuration()
-            configuration.role = role
+            configuration.role = role.role
             configuration.relayLease = .seconds(relayLease.seconds)
             configuration.controlHost = control.host
             configuration.controlPort = Int(control.port)
@@ -153,7 +153,18 @@ struct GatewayCommand: ParsableCommand {
     }
 }
 
-extension Gateway.Role: ExpressibleByArgument {}
+/// What a gateway does.
+enum RoleArgument: String, ExpressibleByArgument, CaseIterable {
+    case control, relay, both
+
+    var role: Gateway.Role {
+        switch self {
+        case .control: .control
+        case .relay: .relay
+        case .both: .both
+        }
+    }
+}
 
 /// A whole number with `s`, `m` or `h`.
 struct RelayLeaseArgument: ExpressibleByArgument, Sendable {

@@ -178,6 +178,33 @@ import Testing
         }
     }
 
+    /// Nothing is queued for it but what the sockets take, and its connection ends after a while.
+    @Test func aRelayThatDoesNotReadIsCutOff() async throws {
+        try await withRelay { fixture, relay in
+            let routes = (0..<3900).map { "{domain: long-name-of-a-domain-\($0).corp.example, route: deny}" }
+            _ = await fixture.data.data.perform(
+                .apply(
+                    yaml: "routes: [\(routes.joined(separator: ", "))]", prune: false, dryRun: false, confirmed: false))
+            let connection = try await fixture.connection(as: relay.identity)
+            connection.send("GET \(FeedAPI.feed)?echo=1&port=1 HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            #expect(try await connection.head().hasPrefix("HTTP/1.1 200"))
+            try await connection.pauseReading()
+            let changing = Task {
+                for number in 0... {
+                    try Task.checkCancellation()
+                    try await fixture.data.perform(
+                        .setRoute(domain: "corp.example", route: number % 2 == 0 ? "deny" : "relay", ports: nil))
+                }
+            }
+            let isCutOff = try await eventually(within: .seconds(40)) {
+                try await fixture.scrape()["connections", "listener=\"control\""] == 0
+            }
+            #expect(isCutOff)
+            changing.cancel()
+            _ = try? await changing.value
+        }
+    }
+
     @Test func aBodyAboveTheLimitIsRefused() async throws {
         try await withRelay { fixture, relay in
             let name = "sallyport://com.example.report/\(InstanceIdentifier())"

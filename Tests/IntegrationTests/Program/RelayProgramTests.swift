@@ -75,6 +75,8 @@ import Testing
             let fetched = try await fleet.fetch()
             #expect(fetched.status == 0 && fetched.output.contains("figures"), "\(fetched.error)")
             #expect(fleet.intranet.log.allSatisfy { $0.hasPrefix(Intranet.egress) })
+            let listed = try await fleet.site.admin("relay", "list").output
+            #expect(listed.contains("IN FORCE") && listed.contains("LAST ANSWER") && listed.contains("localhost"))
             let slow = try ChildProcess(
                 Programs.built("sallyport"),
                 [
@@ -106,15 +108,28 @@ import Testing
                 fleet.relay.error.contains("no word from the control gateways: everything is refused")
             }
             #expect(isOver, "\(fleet.relay.error)")
+            #expect(try await fleet.fetch().status != 0)
             fleet.site.gateway.signal(SIGCONT)
             let serves = try await eventually(within: .seconds(20)) { try await fleet.fetch().status == 0 }
             #expect(serves)
             fleet.relay.signal(SIGSTOP)
             defer { fleet.relay.signal(SIGCONT) }
             let blocked = try await fleet.site.admin("block", instance)
-            #expect(
-                blocked.output.contains("in force at 0 of 1 relay after 1 s; localhost has not "), "\(blocked.output)")
+            #expect(blocked.output.contains("in force at 0 of 1 relay after "), "\(blocked.output)")
+            #expect(blocked.output.contains("; localhost has not "), "\(blocked.output)")
         }
+    }
+
+    @Test func aRelayThatDoesNotRunIsNamed() async throws {
+        let site = try await Site.start()
+        _ = try await site.activatedStore()
+        let instance = try #require(try await site.instances().first).instance
+        let request = try await words(
+            "gateway", "join", "--role", "relay", "--name", "relay-b.example", "--data", site.folder.file("relay"))
+        _ = try await words("gateway", "invite", request, "--data", site.data)
+        let blocked = try await site.admin("block", instance).output
+        #expect(blocked.contains("in force at 0 of 1 relay after 1 s"), "\(blocked)")
+        #expect(blocked.contains("; relay-b.example has never answered"), "\(blocked)")
     }
 
     @Test func aRemovedRelayRefuses() async throws {

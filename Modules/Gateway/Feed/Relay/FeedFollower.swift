@@ -6,18 +6,19 @@ internal import SallyportWire
 struct FollowedState: Sendable {
     let revision: Int64
     /// With users.
-    fileprivate(set) var directory: Directory
-    fileprivate(set) var instances: InstanceTable
-    fileprivate(set) var authorities: FeedAuthorities
-    fileprivate(set) var controls: [String]
+    let directory: Directory
+    let instances: InstanceTable
+    let authorities: FeedAuthorities
+    let controls: [String]
     /// The policy that these make.
-    fileprivate(set) var policy: RelaySnapshot
+    let policy: RelaySnapshot
 }
 
 /// Decides which updates of several gateways come into force at a relay. A value without I/O.
 ///
 /// All gateways number their updates by the revisions of one store, so an update of one continues what another has sent.
-/// Nothing ever goes back: a revision that is lower than one which was in force before is not applied, whoever sends it.
+/// Nothing ever goes back: a revision that is lower than one which was in force before is not applied, from whichever
+/// sender it comes.
 struct FeedFollower: Sendable {
     private(set) var state: FollowedState?
     /// The highest revision that was ever in force here, before a restart too.

@@ -100,9 +100,11 @@ extension RelayFeed {
         case .begins(let from, let revision): return try !follower.begins(from: from, to: revision, place)
         case .skipped(let revision): follower.skipped(to: revision, place)
         case .update(let update):
+            // What cannot be put into force is not followed either.
+            _ = try update.authorities?.accepted()
             if let state = try follower.received(update, place) { try await apply(state) }
         case .beat(let beat):
-            guard follower.confirms(beat, place), let age = beat.age, beat.echo <= echo else { break }
+            guard follower.confirms(beat, place), let age = beat.age, age >= 0, beat.echo <= echo else { break }
             parts.lease.heard(at: began.advanced(by: .milliseconds(beat.echo - age)))
         case .removed: removed()
         }

@@ -37,7 +37,7 @@ struct RelayRole: Service {
         await relay.shutdown()
     }
 
-    /// Nothing is known until the feed says it, so nobody has access to anything.
+    /// Nothing is known until the feed says it, and so everything is refused.
     private func state(
         of membership: RelayMembership, follow: @escaping @Sendable () async -> Void
     ) throws -> CurrentState {
