@@ -1,6 +1,7 @@
 import Foundation
 import Logging
 import SallyportCore
+import SallyportSecureStore
 import SallyportWire
 import TestSupport
 import Testing

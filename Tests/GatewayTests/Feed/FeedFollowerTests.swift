@@ -15,7 +15,29 @@ import Testing
         authorities = FeedAuthorities(trust: [identity.certificate])
     }
 
-    private func follower(newest: Int64 = 0) -> FeedFollower { FeedFollower(newest: newest) { Date() } }
+    /// A relay's follower, and what it is given.
+    private final class Follower {
+        private(set) var value: FeedFollower
+
+        init(newest: Int64 = 0) { value = FeedFollower(newest: newest) { Date() } }
+
+        /// - Returns: whether it came into force.
+        func take(_ update: FeedUpdate, by sender: Int = 0) throws -> Bool {
+            guard try begins(from: update.from, to: update.revision, sender) else {
+                value.skipped(to: update.revision, sender)
+                return false
+            }
+            return try receives(update, sender)
+        }
+
+        func begins(from: Int64?, to revision: Int64, _ sender: Int) throws -> Bool {
+            try value.begins(from: from, to: revision, sender)
+        }
+
+        func receives(_ update: FeedUpdate, _ sender: Int) throws -> Bool { try value.received(update, sender) != nil }
+
+        func ended(_ sender: Int) { value.ended(sender) }
+    }
 
     private func snapshot(_ revision: Int64) -> FeedUpdate {
         var update = FeedUpdate(from: nil, revision: revision)
@@ -30,92 +52,84 @@ import Testing
             certificate: .init([]), activated: .distantPast)
     }
 
-    /// - Returns: whether it came into force.
-    private func give(_ update: FeedUpdate, to follower: inout FeedFollower, by sender: Int = 0) throws -> Bool {
-        guard try follower.begins(from: update.from, to: update.revision, sender) else {
-            follower.skipped(to: update.revision, sender)
-            return false
-        }
-        return try follower.received(update, sender) != nil
-    }
-
     @Test func aSnapshotAndItsChangesComeIntoForce() throws {
-        var follower = follower()
-        #expect(try give(snapshot(5), to: &follower))
+        let follower = Follower()
+        #expect(try follower.take(snapshot(5)))
         var change = FeedUpdate(from: 5, revision: 6)
         change.instances = .some([try record()])
-        #expect(try give(change, to: &follower))
-        #expect(follower.state?.revision == 6)
-        #expect(follower.state?.instances.count == 1)
+        #expect(try follower.take(change))
+        #expect(follower.value.state?.revision == 6)
+        #expect(follower.value.state?.instances.count == 1)
     }
 
     @Test func aChangeOfOneGatewayContinuesWhatAnotherHasSent() throws {
-        var follower = follower()
-        #expect(try give(snapshot(5), to: &follower, by: 0))
-        #expect(try give(snapshot(7), to: &follower, by: 1))
+        let follower = Follower()
+        #expect(try follower.take(snapshot(5), by: 0))
+        #expect(try follower.take(snapshot(7), by: 1))
         var change = FeedUpdate(from: 5, revision: 8)
         change.instances = .some([try record([.locked])])
-        #expect(try give(change, to: &follower, by: 0))
-        #expect(try !give(FeedUpdate(from: 7, revision: 8), to: &follower, by: 1))
-        #expect(follower.state?.revision == 8)
-        #expect(try follower.state?.instances[#require(name).instance]?.withdrawals == [.locked])
+        #expect(try follower.take(change, by: 0))
+        #expect(try !follower.take(FeedUpdate(from: 7, revision: 8), by: 1))
+        #expect(follower.value.state?.revision == 8)
+        let id = try #require(name).instance
+        #expect(follower.value.state?.instances[id]?.withdrawals == [.locked])
     }
 
     @Test func aLowerRevisionIsNeverApplied() throws {
-        var follower = follower()
-        #expect(try give(snapshot(9), to: &follower, by: 0))
+        let follower = Follower()
+        #expect(try follower.take(snapshot(9), by: 0))
         for revision in [Int64(1), 8, 9] {
             follower.ended(1)
-            #expect(try !give(snapshot(revision), to: &follower, by: 1))
-            #expect(follower.state?.revision == 9)
+            #expect(try !follower.take(snapshot(revision), by: 1))
+            #expect(follower.value.state?.revision == 9)
         }
     }
 
     @Test func aRevisionThatIsLowerThanAStoredOneIsNotApplied() throws {
-        var follower = follower(newest: 9)
-        #expect(try !give(snapshot(8), to: &follower))
-        #expect(follower.state == nil)
+        let follower = Follower(newest: 9)
+        #expect(try !follower.take(snapshot(8)))
+        #expect(follower.value.state?.revision == nil)
         follower.ended(0)
-        #expect(try give(snapshot(9), to: &follower))
+        #expect(try follower.take(snapshot(9)))
     }
 
     @Test func aSlowerSnapshotDoesNotUndoWhatCameMeanwhile() throws {
-        var follower = follower()
+        let follower = Follower()
         #expect(try follower.begins(from: nil, to: 5, 0))
-        #expect(try give(snapshot(6), to: &follower, by: 1))
-        #expect(try follower.received(snapshot(5), 0) == nil)
-        #expect(follower.state?.revision == 6)
+        #expect(try follower.take(snapshot(6), by: 1))
+        #expect(try !follower.receives(snapshot(5), 0))
+        #expect(follower.value.state?.revision == 6)
     }
 
     @Test func anUpdateThatDoesNotContinueTheSendersLastOneIsRefused() throws {
-        var follower = follower()
+        let follower = Follower()
         #expect(throws: GatewayError.self) { try follower.begins(from: 3, to: 4, 0) }
-        #expect(try give(snapshot(5), to: &follower))
+        #expect(try follower.take(snapshot(5)))
         for (from, to) in [(4, 6), (6, 7), (nil, 9), (5, 5)] as [(Int64?, Int64)] {
             #expect(throws: GatewayError.self) { try follower.begins(from: from, to: to, 0) }
         }
     }
 
     @Test func aSnapshotThatLacksAPartIsRefused() throws {
-        var follower = follower()
+        let follower = Follower()
         var update = snapshot(5)
         update.authorities = nil
         let broken = update
-        #expect(throws: GatewayError.self) { try follower.received(broken, 0) }
-        #expect(follower.state == nil)
+        #expect(throws: GatewayError.self) { try follower.receives(broken, 0) }
+        #expect(follower.value.state?.revision == nil)
     }
 
     @Test func onlyABeatBehindAllThatIsInForceIsWordFromTheStore() throws {
-        var follower = follower()
-        #expect(!follower.confirms(FeedBeat(revision: 0, age: 0, echo: 0), 0))
-        #expect(try give(snapshot(5), to: &follower, by: 0))
-        #expect(follower.confirms(FeedBeat(revision: 5, age: 0, echo: 0), 0))
-        #expect(!follower.confirms(FeedBeat(revision: 5, age: nil, echo: 0), 0))
-        #expect(!follower.confirms(FeedBeat(revision: 4, age: 0, echo: 0), 0))
-        #expect(try give(snapshot(6), to: &follower, by: 1))
+        let follower = Follower()
+        #expect(!follower.value.confirms(FeedBeat(revision: 0, age: 0, echo: 0), 0))
+        #expect(try follower.take(snapshot(5), by: 0))
+        #expect(follower.value.confirms(FeedBeat(revision: 5, age: 0, echo: 0), 0))
+        #expect(!follower.value.confirms(FeedBeat(revision: 5, age: nil, echo: 0), 0))
+        #expect(!follower.value.confirms(FeedBeat(revision: 4, age: 0, echo: 0), 0))
+        #expect(try follower.take(snapshot(6), by: 1))
         // The first one's store may have been put back.
-        #expect(!follower.confirms(FeedBeat(revision: 5, age: 0, echo: 0), 0))
-        #expect(follower.confirms(FeedBeat(revision: 6, age: 0, echo: 0), 1))
+        #expect(!follower.value.confirms(FeedBeat(revision: 5, age: 0, echo: 0), 0))
+        #expect(follower.value.confirms(FeedBeat(revision: 6, age: 0, echo: 0), 1))
     }
 }
 

@@ -2,7 +2,7 @@
 enum FleetSchema {
     /// What this version writes. A gateway changes nothing in a database of a higher level, which has records whose
     /// members it does not know.
-    static let level: Int64 = 2
+    static let level = Int64(steps.count)
 
     /// The steps, by the level that each leads to.
     static let steps: [[String]] = [
@@ -34,11 +34,6 @@ enum FleetSchema {
             """,
             "CREATE INDEX access_key_holder ON access_key (holder)",
         ],
-        [
-            """
-            CREATE TABLE relay (
-                one boolean PRIMARY KEY DEFAULT true CHECK (one), revision bigint NOT NULL, body bytea NOT NULL)
-            """
-        ],
+        relays,
     ]
 }
