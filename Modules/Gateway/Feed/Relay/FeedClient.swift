@@ -117,6 +117,8 @@ struct FeedClient: Sendable {
             ]
             configuration.privateKey = .privateKey(try NIOSSLPrivateKey(bytes: Array(identity.key.utf8), format: .pem))
             configuration.applicationProtocols = ["http/1.1"]
+            // A gateway in the midst of its feed does not answer a close_notify.
+            configuration.shutdownTimeout = .milliseconds(100)
             return try NIOSSLContext(configuration: configuration)
         } catch {
             throw GatewayError(.invalid, "The relay's certificate or authority cannot be used.", underlying: error)
