@@ -27,11 +27,8 @@ struct ControlContext: RequestContext {
     /// False if the peer has disconnected, or if its connection was closed to make room.
     var isConnected: Bool { channel.isActive }
 
-    /// Resets the connection.
-    func cutOff() {
-        let connection = channel.parent ?? channel
-        connection.eventLoop.execute { connection.reset() }
-    }
+    /// Resets the connection, which is one of HTTP/1.1: its channel's parent is the listener.
+    func cutOff() { channel.eventLoop.execute { channel.reset() } }
 
     /// The certificate that the client presented, DER; nil if there is none.
     ///
