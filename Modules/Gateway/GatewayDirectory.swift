@@ -86,12 +86,17 @@ package enum GatewayDirectory {
 
     /// Opens the data of a relay.
     static func openRelay(_ path: String, protectedBy protector: any KeyProtector) async throws -> RelayStore {
-        let store = try await open(store: path, protectedBy: protector, options: .existing)
+        let store: SecureStore
+        do { store = try await open(store: path, protectedBy: protector, options: .existing) } catch let error
+            as GatewayError where error.code == .notInitialized
+        {
+            throw GatewayError(.invalid, "There is no relay at \(path): `gateway join --role relay` begins one.")
+        }
         let relay = RelayStore(store)
         do {
             guard try relay.membership() != nil else {
                 throw GatewayError(
-                    .notInitialized,
+                    .invalid,
                     "The store at \(path) is not the data of a relay: `gateway join --role relay` begins one.")
             }
         } catch {
@@ -163,7 +168,7 @@ package enum GatewayDirectory {
             guard try isGateway(store) else {
                 guard try RelayStore(store).membership() == nil else {
                     throw GatewayError(
-                        .notInitialized,
+                        .invalid,
                         "The store at \(path) is a relay's: it runs with `--role relay`, and is administered at its "
                             + "control gateways.")
                 }

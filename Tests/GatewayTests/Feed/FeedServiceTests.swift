@@ -215,6 +215,23 @@ import X509
         }
     }
 
+    @Test func aSecondStreamOfARelayEndsItsFirstOneAndNothingElse() async throws {
+        try await withRelay { fixture, relay in
+            let request = "GET \(FeedAPI.feed)?echo=1&port=1 HTTP/1.1\r\nHost: localhost\r\n\r\n"
+            var streams: [TestConnection] = []
+            for _ in 0..<3 {
+                let connection = try await fixture.connection(as: relay.identity)
+                connection.send(request)
+                #expect(try await connection.head().hasPrefix("HTTP/1.1 200"))
+                streams.append(connection)
+            }
+            for stream in streams.dropLast() { #expect(try await eventually { !stream.isOpen }) }
+            #expect(streams[2].isOpen)
+            let health = try await fixture.get(ControlAPI.Path.health)
+            #expect(health.status == 200)
+        }
+    }
+
     @Test func aBodyAboveTheLimitIsRefused() async throws {
         try await withRelay { fixture, relay in
             let name = "sallyport://com.example.report/\(InstanceIdentifier())"
