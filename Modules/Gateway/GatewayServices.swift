@@ -26,6 +26,7 @@ struct GatewayServices: Service {
         let relay: Relay
         let tokens: TokenEndpoints
         let audit: AuditService
+        let feed: FeedHub
     }
 
     func run() async throws {
@@ -44,7 +45,7 @@ struct GatewayServices: Service {
         try await data.renewTokenKeys()
         let registry = metrics.map { _ in PrometheusRegistry(metrics: MetricDescription.all) }
         let parts = try await makeParts(.both(registry))
-        await observe(parts.relay, parts.metrics)
+        await observe(parts)
         async let telling: Void = parts.audit.tell()
         do { try await serve(parts, plain, makeObservation(parts, metrics, registry)) } catch {
             await end(parts)
@@ -61,8 +62,10 @@ struct GatewayServices: Service {
     }
 
     /// The relay applies each change to open tunnels before the call that made the change returns.
-    private func observe(_ relay: Relay, _ metrics: GatewayMetrics) async {
+    private func observe(_ parts: Parts) async {
+        let (relay, metrics, feed) = (parts.relay, parts.metrics, parts.feed)
         await data.onChange { data, change in
+            feed.tick()
             relay.policyChanged()
             let committed = data.committed
             relay.whenLoopsAnswer { metrics.policyChange.record(since: committed) }
@@ -76,7 +79,8 @@ struct GatewayServices: Service {
     ) async throws {
         let control = try await makeControl(parts)
         let verification = plain.map { makeVerification($0, parts) }
-        let administration = try await AdministrationServer.bind(data: data, path: folder, logger: logger)
+        let administration = try await AdministrationServer.bind(
+            data: data, feed: parts.feed, path: folder, logger: logger)
         let hints = await data.followHints()
         let news = await data.store.news()
         try await withThrowingTaskGroup(of: Void.self) { group in
@@ -96,6 +100,7 @@ struct GatewayServices: Service {
             }
             group.addTask { try await Self.untilShutdown { await parts.audit.run() } }
             group.addTask { await FleetPresence(data: data, logger: logger).run() }
+            group.addTask { try await Self.untilShutdown { await parts.feed.run() } }
             group.addTask { for await _ in news.cancelOnGracefulShutdown() { await follow() } }
             group.addTask {
                 for await _ in hints.cancelOnGracefulShutdown() { await parts.events.notify(data.takeHints()) }
@@ -103,6 +108,7 @@ struct GatewayServices: Service {
             group.addTask {
                 try? await gracefulShutdown()
                 await parts.events.finish()
+                parts.feed.finish()
             }
             try await begin(parts.relay, control, verification, observation.service)
             // The first service that fails ends the others; `waitForAll` would wait for them.
@@ -132,7 +138,8 @@ struct GatewayServices: Service {
             guard let port = await service.port() else { return }
             others.append(port)
         }
-        let relayPort = try await relay.start(besides: Set([port] + others.compactMap { $0 }))
+        let relayPort =
+            configuration.role == .control ? 0 : try await relay.start(besides: Set([port] + others.compactMap { $0 }))
         try await data.listens(controlPort: port, relayPort: relayPort)
         await onReady(
             .init(
@@ -174,23 +181,24 @@ struct GatewayServices: Service {
 extension GatewayServices {
     private func makeParts(_ metrics: GatewayMetrics) async throws -> Parts {
         let current = await data.currentState()
-        let connections = Connections(connectionLimits(), metrics: metrics, logger: logger)
+        let connections = Connections(listeners.connectionLimits(), metrics: metrics, logger: logger)
         let audit = try await AuditService(data, configuration, logger: logger)
         return Parts(
             metrics: metrics, current: current, events: EventHub(start: await data.settings.starts + 1),
             connections: connections, relay: try await makeRelay(current, connections, audit.recorder),
             tokens: TokenEndpoints(
                 data: data, service: TokenService(current: current), metrics: metrics, audit: audit.recorder,
-                logger: logger), audit: audit)
+                logger: logger), audit: audit, feed: FeedHub(data))
     }
 
     private func makeControl(_ parts: Parts) async throws -> HTTPService {
         let current = parts.current
         let plane = ControlPlane(
-            data: data, events: parts.events, names: NameService(queries: try queries()), current: current,
-            tokens: parts.tokens, metrics: parts.metrics, audit: parts.audit.recorder, logger: logger)
+            data: data, events: parts.events, names: NameService(queries: try listeners.queries()), current: current,
+            tokens: parts.tokens, feed: FeedService(data: data, hub: parts.feed, current: current, logger: logger),
+            metrics: parts.metrics, audit: parts.audit.recorder, logger: logger)
         let security = try HTTPListener.Security(.control(current, authority: await data.authorityDER)) {
-            current.client(presenting: $0)?.instanceInGoodStanding
+            current.client(presenting: $0)?.instanceInGoodStanding ?? (try? current.relay(presenting: $0))?.id.uri
         }
         return HTTPService(
             plane.router().buildResponder(), security, parts.connections, as: .control,
@@ -204,20 +212,6 @@ extension GatewayServices {
             host: address.host, port: address.port, logger: logger)
     }
 
-    /// The configured limits, and those computed from the process's limit of descriptors, which is raised as far as the
-    /// system allows: a tunnel takes two.
-    private func connectionLimits() -> ConnectionLimits {
-        let limit = DescriptorLimit.raise() ?? 1024
-        // The files, sockets and loops opened from now on. Administration uses the descriptors that are kept from
-        // connections.
-        let ownUse = DescriptorLimit.used + 32 + (configuration.metrics == nil ? 0 : Self.metricsConnections)
-        var limits = configuration.connections
-        limits.perInstance = configuration.maximumTunnels + 64
-        limits.descriptors = DescriptorShares(limit: limit, used: ownUse)
-        logger.debug("Descriptors", metadata: ["limit": "\(limit)", "connections": "\(limits.descriptors.all)"])
-        return limits
-    }
-
     /// Where plain verification listens: on this machine only, unless the administrator insists.
     private func plainAddress() throws(GatewayError) -> Gateway.PlainVerification? {
         guard var plain = configuration.plainVerification else { return nil }
@@ -227,42 +221,14 @@ extension GatewayServices {
         return plain
     }
 
+    private var listeners: ListenerSettings { ListenerSettings(configuration: configuration, logger: logger) }
+
     private func makeRelay(
         _ current: CurrentState, _ connections: Connections, _ audit: AuditRecorder
     ) async throws -> Relay {
-        guard let port = UInt16(exactly: configuration.relayPort) else {
-            throw GatewayError(.invalid, "A port is 0 to 65535.")
-        }
-        var settings = RelayConfiguration(
-            host: try Self.address(configuration.relayHost), port: port, trust: await data.authorityDERs)
-        settings.egress = configuration.egress
-        settings.maximumTunnels = configuration.maximumTunnels
-        return try Relay(
-            configuration: settings, identity: current.value.server.relayIdentity, policy: current,
-            resolver: try resolver(), connections: connections, audit: audit, logger: logger)
-    }
-
-    private func queries() throws(GatewayError) -> any QueryResolver {
-        configuration.resolver == nil ? SystemQueries() : try dnsResolver()
-    }
-
-    private func resolver() throws(GatewayError) -> any NameResolver {
-        configuration.resolver == nil ? SystemResolver() : try dnsResolver()
-    }
-
-    private func dnsResolver() throws(GatewayError) -> DNSResolver {
-        guard let server = configuration.resolver else { throw GatewayError(.internalFailure, "no resolver") }
-        guard case .address(let address) = server.host else {
-            throw GatewayError(.invalid, "The resolver is given by its address, such as 10.0.0.2:53, not by a name.")
-        }
-        return DNSResolver(server: address, port: server.port)
-    }
-
-    private static func address(_ host: String) throws(GatewayError) -> IPAddress {
-        if host == "localhost" { return .v4(0x7f00_0001) }
-        guard let address = IPAddress(host) else {
-            throw GatewayError(.invalid, "The relay listens on an address of this machine, not on a name.")
-        }
-        return address
+        try Relay(
+            configuration: listeners.relayConfiguration(trust: await data.authorityDERs),
+            identity: current.value.server.relayIdentity, policy: current, resolver: listeners.resolver(),
+            connections: connections, audit: audit, logger: logger)
     }
 }

@@ -15,8 +15,8 @@ struct AdminCommand: ParsableCommand {
             KeyCommand.self, ServerCommand.self, RouteCommand.self, TLSCommand.self, ClusterCommand.self,
             FleetGatewayCommand.self,
             RealmCommand.self, AuthCommand.self, LeaseCommand.self, DefaultDomainsCommand.self,
-            ApplyCommand.self, ShowCommand.self, InstancesCommand.self, BlockCommand.self, UnblockCommand.self,
-            LockCommand.self, UnlockCommand.self, WipeCommand.self, AuditCommand.self,
+            ApplyCommand.self, ShowCommand.self, RelayCommand.self, InstancesCommand.self, BlockCommand.self,
+            UnblockCommand.self, LockCommand.self, UnlockCommand.self, WipeCommand.self, AuditCommand.self,
         ])
 }
 

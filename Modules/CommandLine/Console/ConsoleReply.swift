@@ -36,11 +36,30 @@ struct ConsoleReply {
         case .authority(let entry): output.print(entry, entry.text)
         case .gateways(let entries): output.print(entries, GatewayTable.text(of: entries, at: Date()))
         case .changes(let changes): output.print(Changes(changes: changes), Self.lines(of: changes))
+        case .relays(let relays): output.print(relays, RelayTable.text(of: relays))
+        case .atRelays(let reply, let report): try Self.print(reply, report, acknowledgement, to: output)
         case .needsConfirmation(let instances): throw Confirmation.missing(toWipe: instances)
         case .failure(let failure): throw Self.failure(failure)
         }
     }
 
+    /// What was done, and where it is in force.
+    private static func print(
+        _ reply: AdministrationReply, _ report: RelayReport, _ acknowledgement: String, to output: OutputOptions
+    ) throws {
+        let force = RelayTable.text(of: report)
+        switch reply {
+        case .done: output.print(InForce(relays: report), "\(acknowledgement); \(force)")
+        case .changes(let changes):
+            output.print(Changes(changes: changes, relays: report), "\(lines(of: changes))\n\(force)")
+        default: try ConsoleReply(reply).print("\(acknowledgement); \(force)", to: output)
+        }
+    }
+
+    private struct InForce: Encodable {
+        let done = true
+        let relays: RelayReport
+    }
     private struct Warning: Encodable { let warning: String }
     private struct User: Encodable { let user: String }
     private struct Link: Encodable { let link: String }
@@ -48,7 +67,10 @@ struct ConsoleReply {
     private struct Checkpoint: Encodable { let checkpoint: String }
     private struct Revoked: Encodable { let revoked: Int }
     private struct Configuration: Encodable { let configuration: String }
-    private struct Changes: Encodable { let changes: [String] }
+    private struct Changes: Encodable {
+        let changes: [String]
+        var relays: RelayReport?
+    }
 
     private static func lines(of realms: [AdministrationReply.RealmEntry]) -> String {
         guard !realms.isEmpty else { return "no realm is listed" }

@@ -41,6 +41,17 @@ struct GatewayCommand: ParsableCommand {
                 """)
         @OptionGroup var location: DataLocationOptions
         @Option(
+            help: """
+                What it does: control (apps and administration), relay (tunnels, on a machine of its own), or both.
+                """)
+        var role = RoleArgument.both
+        @Option(
+            help: ArgumentHelp(
+                "With --role relay: how long it goes on without word from a control gateway, 30s to 1h.",
+                valueName: "time"),
+            transform: expecting("A whole number with s, m or h"))
+        var relayLease = RelayLeaseArgument(seconds: 300)
+        @Option(
             help: ArgumentHelp("The address to listen on for apps. Default: 0.0.0.0:17433.", valueName: "host:port"),
             transform: expecting("HOST:PORT"))
         var control = BindArgument(host: "0.0.0.0", port: 17433)
@@ -93,6 +104,10 @@ struct GatewayCommand: ParsableCommand {
             guard !metricsInsecure || metrics != nil else {
                 throw ValidationError("--metrics-insecure goes with --metrics.")
             }
+            guard (30...3600).contains(relayLease.seconds) else { throw ValidationError("--relay-lease is 30s to 1h.") }
+            guard role != .relay || (verificationPlain == nil && metrics == nil) else {
+                throw ValidationError("--verification-plain and --metrics go with --role control and both.")
+            }
             if let egress, IPAddress(egress) == nil { throw ValidationError("--egress is an IP address.") }
             if let dns, (try? Endpoint(dns, defaultPort: 53)) == nil { throw ValidationError("--dns is HOST[:PORT].") }
         }
@@ -103,13 +118,16 @@ struct GatewayCommand: ParsableCommand {
             try await GatewayHost(location).run(configuration(), logger: Logger(label: "sallyport.gateway")) { bound in
                 let verification = bound.verification.map { ", verification without TLS \($0)" } ?? ""
                 let metrics = bound.metrics.map { ", metrics \($0)" } ?? ""
+                let listeners = [bound.control.map { "control \($0)" }, bound.relay.map { "relay \($0)" }]
                 output.print(
-                    bound, "ready: control \(bound.control), relay \(bound.relay)\(verification)\(metrics)")
+                    bound, "ready: \(listeners.compactMap { $0 }.joined(separator: ", "))\(verification)\(metrics)")
             }
         }
 
         private func configuration() throws -> Gateway.Configuration {
             var configuration = Gateway.Configuration()
+            configuration.role = role.role
+            configuration.relayLease = .seconds(relayLease.seconds)
             configuration.controlHost = control.host
             configuration.controlPort = Int(control.port)
             configuration.relayHost = relay.host
@@ -144,5 +162,33 @@ struct GatewayCommand: ParsableCommand {
             let files = try await GatewayHost(location).issueCertificate(for: host, in: outputDirectory)
             output.print(files, [files.key, files.certificate, files.authority].joined(separator: "\n"))
         }
+    }
+}
+
+/// What a gateway does.
+enum RoleArgument: String, ExpressibleByArgument, CaseIterable {
+    case control, relay, both
+
+    var role: Gateway.Role {
+        switch self {
+        case .control: .control
+        case .relay: .relay
+        case .both: .both
+        }
+    }
+}
+
+/// A whole number with `s`, `m` or `h`.
+struct RelayLeaseArgument: ExpressibleByArgument, Sendable {
+    let seconds: Int
+
+    init(seconds: Int) { self.seconds = seconds }
+
+    init?(argument text: String) {
+        let units = ["s": 1, "m": 60, "h": 3600]
+        guard let unit = text.last.flatMap({ units[String($0)] }), let number = Int(text.dropLast()),
+            (0...100_000).contains(number)
+        else { return nil }
+        seconds = number * unit
     }
 }

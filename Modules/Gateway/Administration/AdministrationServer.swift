@@ -9,6 +9,7 @@ internal import SallyportWire
 /// Takes commands over a Unix socket in a 0700 directory, from the owner of the process and from root.
 struct AdministrationServer: Sendable {
     private let data: GatewayData
+    private let feed: FeedHub
     private let socket: (path: String, directory: DirectoryHandle?)
     private let server: NIOAsyncChannel<Connection, Never>
     private let logger: Logger
@@ -16,7 +17,9 @@ struct AdministrationServer: Sendable {
     typealias Connection = NIOAsyncChannel<ByteBuffer, ByteBuffer>
 
     /// Binds the socket of a data directory.
-    static func bind(data: GatewayData, path: String, logger: Logger) async throws -> AdministrationServer {
+    static func bind(
+        data: GatewayData, feed: FeedHub, path: String, logger: Logger
+    ) async throws -> AdministrationServer {
         let directory = AdministrationSocket.directory(of: path)
         // The directory is there, and closed to others, before the socket is bound in it.
         guard mkdir(directory, 0o700) == 0 || errno == EEXIST, chmod(directory, 0o700) == 0 else {
@@ -30,7 +33,7 @@ struct AdministrationServer: Sendable {
                     try Connection(wrappingChannelSynchronously: channel)
                 }
             }
-        return AdministrationServer(data: data, socket: socket, server: server, logger: logger)
+        return AdministrationServer(data: data, feed: feed, socket: socket, server: server, logger: logger)
     }
 
     /// Serves until the task is cancelled.
@@ -73,9 +76,19 @@ struct AdministrationServer: Sendable {
                 name: "invalid", message: "The gateway does not know this command: is it of another version?")
             return try Array(JSONEncoder().encode(AdministrationReply.failure(failure)))
         }
-        let reply = await data.perform(command, by: actor)
+        let reply = await perform(command, by: actor)
         logger.info("An administrator's command was carried out.", metadata: ["command": "\(command.name)"])
         return try Array(JSONEncoder().encode(reply))
+    }
+
+    /// Waits until what a command takes away is in force at all relays, for a second at most.
+    private func perform(_ command: AdministrationCommand, by actor: AuditActor) async -> AdministrationReply {
+        let begin = ContinuousClock.now
+        let reply = await data.perform(command, by: actor)
+        if case .relays(let entries) = reply { return .relays(await feed.completed(entries)) }
+        guard command.withdraws, reply.isDone else { return reply }
+        guard let report = await feed.report(on: data.reached, since: begin) else { return reply }
+        return .atRelays(reply, report)
     }
 
     /// The user at the other end (SO_PEERCRED, unix(7)); nil if it is neither the owner of this process nor root.

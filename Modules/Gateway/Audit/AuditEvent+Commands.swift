@@ -65,7 +65,7 @@ extension AuditEvent {
             self[.instance] = InstanceIdentifier(instance)?.description
             self[.detail] = withdrawal.rawValue
         case .authority(let action): self[.detail] = action.auditName
-        case .removeGateway(let name): self[.target] = name
+        case .removeGateway(let name), .removeRelay(let name): self[.target] = name
         case .apply(_, let prune, _, _) where prune: self[.action] = "apply.prune"
         case .audit(let request):
             self[.action] = request.name
@@ -80,7 +80,7 @@ extension AdministrationCommand {
     var isAudited: Bool {
         switch self {
         case .listUsers, .listApplications, .listServers, .listRoutes, .listClusters, .listRealms, .listInstances,
-            .listKeys, .listGateways, .show, .authority(.status), .apply(_, _, dryRun: true, _):
+            .listKeys, .listGateways, .listRelays, .show, .authority(.status), .apply(_, _, dryRun: true, _):
             false
         default: true
         }

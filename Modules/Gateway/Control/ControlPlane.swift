@@ -20,6 +20,7 @@ struct ControlPlane: Sendable {
     let names: NameService
     let current: CurrentState
     let tokens: TokenEndpoints
+    let feed: FeedService
     let metrics: GatewayMetrics
     let audit: AuditRecorder
     private let queries = SharedLimiter<InstanceIdentifier>(.queries)
@@ -47,6 +48,7 @@ struct ControlPlane: Sendable {
         router.post(RouterPath(ControlAPI.Path.names)) { try await name($0, $1) }
         router.post(RouterPath(AuthTokenAPI.Path.issue)) { try await token($0, $1) }
         tokens.addRoutes(to: router)
+        feed.addRoutes(to: router)
         return router
     }
 

@@ -10,6 +10,8 @@ struct ConfigurationBuilder: Sendable {
     let settings: GatewaySettings
     /// Of the fleet.
     let gateways: [GatewayRecord]
+    /// By cluster: see ``GatewayData/ownRelays()``.
+    let relays: [String: [Endpoint]]
     /// The trust settings in the configuration.
     let trust: ConfigurationDocument.Trust
     /// The authorities that may have issued a relay's certificate, DER: a foreign relay may still have one by a former
@@ -107,13 +109,15 @@ struct ConfigurationBuilder: Sendable {
 
     private func clusters() throws -> [ConfigurationDocument.Cluster] {
         let own = ConfigurationDocument.Cluster(
-            name: Route.mainCluster, relays: try settings.relays(of: gateways).map { .init($0, priority: 1) },
-            authorities: trust.authorities)
+            name: Route.mainCluster, relays: try relays(of: Route.mainCluster), authorities: trust.authorities)
         return [own]
-            + (try directory.clusters.sorted { $0.key < $1.key }.map { name, relays in
-                .init(
-                    name: name, relays: try relays.map { .init(try Endpoint($0.endpoint), priority: $0.priority) },
-                    authorities: relayAuthorities)
+            + (try directory.clusters.keys.sorted().map { name in
+                .init(name: name, relays: try relays(of: name), authorities: relayAuthorities)
             })
+    }
+
+    private func relays(of cluster: String) throws -> [RelayAccess.Relay] {
+        try Self.relays(declared: directory.clusters[cluster] ?? [], own: relays[cluster] ?? [])
+            .map { .init($0.endpoint, priority: $0.priority) }
     }
 }

@@ -36,7 +36,13 @@ extension GatewayData {
         case .revokeKeys(let which): return .revoked(try await revokeKeys(which, note))
         case .authority(let action): return try await perform(action, note)
         case .removeGateway(let name): return try await removeGateway(name, note)
-        case .invite(let request): return .invitation(try await invitation(for: request, note))
+        case .removeRelay(let name):
+            try await removeRelay(named: name, note)
+            return .done
+        case .invite(let request):
+            return .invitation(
+                request.hasPrefix(RelayRequest.prefix)
+                    ? try await relayInvitation(for: request, note) : try await invitation(for: request, note))
         case .withdraw(let instance, let withdrawal, let confirmed):
             return try await withdraw(instance, withdrawal, confirmed: confirmed, note)
         case .apply(let yaml, let prune, _, let confirmed):

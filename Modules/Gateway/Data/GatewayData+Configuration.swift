@@ -1,4 +1,5 @@
 internal import Foundation
+internal import HashTreeCollections
 internal import SallyportCore
 internal import SallyportWire
 
@@ -31,7 +32,7 @@ extension GatewayData {
         guard var record = instances[id] else { throw GatewayError(.unauthorized, "The instance is not known here.") }
         record.epoch = epoch
         let builder = ConfigurationBuilder(
-            directory: directory, record: record, settings: settings, gateways: gateways,
+            directory: directory, record: record, settings: settings, gateways: gateways, relays: try ownRelays(),
             trust: authorities.announced, relayAuthorities: authorities.all, now: now)
         return ConfigurationOrder(builder: builder, version: version, revision: revision, signer: signer)
     }

@@ -1,5 +1,6 @@
 internal import Crypto
 internal import Foundation
+internal import HashTreeCollections
 internal import SallyportBase
 internal import SallyportSecureStore
 internal import SallyportWire

@@ -97,7 +97,9 @@ extension GatewaySettings {
     func relays(of gateways: [GatewayRecord]) throws -> [Endpoint] {
         let own = try relay
         let others = gateways.filter { $0.id != id }.map(\.relay)
-        return ([own] + others.filter { $0 != own }).sorted { $0.description < $1.description }
+        // A gateway whose role is control has port 0.
+        return ([own] + others.filter { $0 != own }).filter { $0.port != 0 }
+            .sorted { $0.description < $1.description }
     }
 
     /// The control listeners of the fleet's gateways, this one's among them; nil if there is no other.

@@ -1,4 +1,5 @@
 internal import FoundationEssentials
+internal import HashTreeCollections
 internal import SallyportCore
 internal import SallyportWire
 
@@ -12,6 +13,7 @@ extension GatewayData {
         case .listServers: .servers(directory.serverEntries)
         case .listRoutes: .routes(directory.routeEntries)
         case .listClusters: .clusters(try clusterEntries())
+        case .listRelays: .relays(relays.relays.sorted { $0.name < $1.name }.map(AdministrationReply.RelayEntry.init))
         case .listRealms:
             .realms(directory.realms.sorted { $0.key < $1.key }.map { .init(realm: $0.key, kdcs: $0.value) })
         case .listInstances: .instances(instances.values.map(entry).sorted { $0.instance < $1.instance })
@@ -25,12 +27,18 @@ extension GatewayData {
         }
     }
 
-    /// With the relays of the fleet's gateways, as apps are told of them.
+    /// With the relays that belong to clusters by themselves, as apps are told of them.
     private func clusterEntries() throws -> [AdministrationReply.ClusterEntry] {
-        let own = AdministrationReply.ClusterEntry(
-            name: Route.mainCluster,
-            relays: try settings.relays(of: gateways).map { .init(endpoint: $0.description) })
-        return (directory.clusterEntries + [own]).sorted { $0.name < $1.name }
+        let own = try ownRelays()
+        return try (directory.clusters.keys + [Route.mainCluster]).sorted().map { name in
+            let relays = try ConfigurationBuilder.relays(
+                declared: directory.clusters[name] ?? [], own: own[name] ?? [])
+            let sorted = relays.sorted {
+                ($0.priority, $0.endpoint.description) < ($1.priority, $1.endpoint.description)
+            }
+            return .init(
+                name: name, relays: sorted.map { .init(endpoint: $0.endpoint.description, priority: $0.priority) })
+        }
     }
 
     func entry(_ record: InstanceRecord) -> AdministrationReply.InstanceEntry {

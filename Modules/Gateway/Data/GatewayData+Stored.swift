@@ -1,3 +1,4 @@
+internal import HashTreeCollections
 internal import SallyportCore
 internal import SallyportWire
 

@@ -1,5 +1,6 @@
 internal import Crypto
 internal import Foundation
+internal import HashTreeCollections
 internal import SallyportBase
 internal import SallyportCore
 internal import SallyportSecureStore
@@ -24,7 +25,11 @@ package actor GatewayData {
     /// Applies what is new in the store, one run at a time.
     private var following: Task<Void, any Error>?
     private(set) var directory = Directory() { didSet { revision += 1 } }
-    private(set) var instances: [InstanceIdentifier: InstanceRecord] = [:]
+    private(set) var relays = RelayTable() { didSet { revision += 1 } }
+    private var relaysRevision: Int64 = 0
+    /// What followers of the feed have still to hear.
+    private var log = FeedLog()
+    private(set) var instances = InstanceTable()
     var settings: GatewaySettings { didSet { revision += 1 } }
     /// Increases with each change of what instances share.
     private(set) var revision: UInt64 = 1
@@ -154,12 +159,24 @@ extension GatewayData {
             told = [.identities, .directory]
         }
         told += note(changes.instances)
+        let hasOtherUsers = changes.directory.map { $0.value.users != directory.users } ?? false
         if let directory = changes.directory, directory.revision > directoryRevision {
             (self.directory, directoryRevision) = (directory.value, directory.revision)
             if !told.contains(where: \.concernsAll) { told.append(.directory) }
         }
         if let change = note(changes.gateways) { told.append(change) }
-        followed = max(followed, changes.revision)
+        if let relays = changes.relays, relays.revision > relaysRevision {
+            (self.relays, relaysRevision) = (relays.value, relays.revision)
+            if !told.contains(where: \.concernsAll) { told.append(.directory) }
+        }
+        if changes.revision > followed {
+            followed = changes.revision
+            log.note(
+                .init(
+                    revision: followed, instances: changes.instances.map(\.name.instance),
+                    isDirectory: changes.directory != nil, isUsers: hasOtherUsers,
+                    isAuthorities: changes.authorities != nil || changes.relays != nil))
+        }
         tell(told)
     }
 
@@ -187,7 +204,30 @@ extension GatewayData {
     /// Enters the result of a change of an instance's record that this gateway has made.
     func settle<Value>(_ change: InstanceChange<Value>) async throws {
         if let revision = change.revision { return try await catchUp(to: revision) }
-        _ = note([change.record])
+        // The record may also have a change of another gateway's, which is not followed yet.
+        tell(note([change.record]))
+    }
+}
+
+// MARK: The feed
+
+extension GatewayData {
+    /// What a follower that has reached `position` has still to hear; nil for nothing.
+    ///
+    /// - Parameter position: nil for a follower that has nothing yet.
+    func feed(after position: Int64?) -> FeedUpdate? {
+        if let position, position >= followed { return nil }
+        let changes = position.flatMap { log.changes(after: $0) } ?? .everything
+        var update = FeedUpdate(from: changes.isEverything ? nil : position, revision: followed)
+        if changes.isDirectory { update.directory = directory.forRelays }
+        if changes.isUsers { update.users = directory.usersForRelays }
+        if changes.isAuthorities {
+            update.authorities = FeedAuthorities(authorities)
+            update.controls = relays.controls
+        }
+        update.instances =
+            changes.isEverything ? .all(instances) : .some(changes.instances.compactMap { instances[$0] })
+        return update
     }
 }
 
@@ -216,13 +256,15 @@ extension GatewayData {
 extension GatewayData {
     private var state: GatewayState {
         GatewayState(
-            policy: relaySnapshot(), authorities: authorities, server: server, tokenKeys: readyTokenKeys)
+            policy: relaySnapshot(), authorities: authorities.accepted, server: server, tokenKeys: readyTokenKeys)
     }
 
     /// The published state, kept up to date from here on.
     func currentState() -> CurrentState {
         if let current { return current }
-        let made = CurrentState(state, contacts: contacts, clock: clock)
+        let made = CurrentState(state, contacts: contacts, clock: clock) { [weak self] in
+            try? await self?.catchUp()
+        }
         current = made
         return made
     }

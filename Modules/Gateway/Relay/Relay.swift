@@ -77,6 +77,9 @@ extension Relay {
         EventLoopFuture.andAllComplete(answers, on: group.any()).whenComplete { _ in body() }
     }
 
+    /// Returns once all loops have done what ``policyChanged()`` asked them for.
+    nonisolated func settled() async { await loopsAnswer() }
+
     private nonisolated func loopsAnswer() async {
         await withCheckedContinuation { continuation in whenLoopsAnswer { continuation.resume() } }
     }

@@ -36,6 +36,14 @@ protocol GatewayStore: AuditStore {
         audit note: AuditNote, _ edit: @escaping @Sendable (AuthorityRecord) throws -> AuthorityRecord?
     ) async throws -> Int64?
 
+    /// Changes the relays, as ``revise(_:)`` does the authorities.
+    func reviseRelays(
+        audit note: AuditNote, _ edit: @escaping @Sendable (RelayTable) throws -> RelayTable?
+    ) async throws -> Int64?
+
+    /// Asks the store for its newest revision now: word that it is there, and was not put back.
+    func confirm() async throws -> Int64
+
     /// Changes an instance's record.
     ///
     /// - Parameter note: nil for what an instance reports of itself, which withdraws nothing.
@@ -117,6 +125,7 @@ struct StoredChanges: Sendable {
     /// Nil if it is unchanged, as are the authorities.
     var directory: Revised<Directory>?
     var authorities: Revised<AuthorityRecord>?
+    var relays: Revised<RelayTable>?
     var instances: [InstanceRecord] = []
     /// All gateways; nil if none has changed.
     var gateways: Revised<[GatewayRecord]>?

@@ -116,6 +116,14 @@ final class FaultyStore: GatewayStore {
         try await store.note(presence, of: gateway)
     }
 
+    func reviseRelays(
+        audit note: AuditNote, _ edit: @escaping @Sendable (RelayTable) throws -> RelayTable?
+    ) async throws -> Int64? {
+        try await store.reviseRelays(audit: note, edit)
+    }
+
+    func confirm() async throws -> Int64 { try await store.confirm() }
+
     func gateways() async throws -> [ListedGateway] { try await store.gateways() }
 
     func remove(_ gateway: GatewayIdentifier, audit note: AuditNote) async throws -> Int64? {

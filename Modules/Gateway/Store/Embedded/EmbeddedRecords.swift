@@ -14,6 +14,7 @@ struct EmbeddedCollections: Sendable {
     /// One.
     let gateways: StoreCollection<String, GatewayRecord>
     let presences: StoreCollection<String, GatewayPresence>
+    let relays: StoreCollection<String, RelayTable>
 
     init(_ store: SecureStore) {
         revisions = store.reservedCollection("gateway.revisions", of: EmbeddedRevisions.self)
@@ -25,6 +26,7 @@ struct EmbeddedCollections: Sendable {
         keys = store.reservedCollection("gateway.keys", of: AccessKeyRecord.self, keyedBy: [UInt8].self)
         gateways = store.reservedCollection("gateway.gateways", of: GatewayRecord.self)
         presences = store.reservedCollection("gateway.presences", of: GatewayPresence.self)
+        relays = store.reservedCollection("gateway.relays", of: RelayTable.self)
     }
 }
 
@@ -38,6 +40,8 @@ struct EmbeddedRevisions: Codable, Sendable, Hashable {
     var authorities: Int64 = 1
     /// Nil in data of older versions.
     var gateways: Int64?
+    /// Nil until there was a relay.
+    var relays: Int64?
 }
 
 // MARK: In a transaction

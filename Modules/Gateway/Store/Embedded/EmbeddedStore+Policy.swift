@@ -65,4 +65,18 @@ extension EmbeddedStore {
             return AuditedChange(value: (), revision: revision, event: note.event())
         }.revision
     }
+
+    func reviseRelays(
+        audit note: AuditNote, _ edit: @escaping @Sendable (RelayTable) throws -> RelayTable?
+    ) async throws -> Int64? {
+        try await audited { transaction, collections in
+            let old = try transaction.value(for: "relays", in: collections.relays) ?? RelayTable()
+            guard let new = try edit(old), new != old else {
+                return AuditedChange(value: (), event: note.event(changed: false))
+            }
+            try transaction.set(new, for: "relays", in: collections.relays)
+            let revision = try transaction.advance(collections) { $0.relays = $0.newest }
+            return AuditedChange(value: (), revision: revision, event: note.event())
+        }.revision
+    }
 }

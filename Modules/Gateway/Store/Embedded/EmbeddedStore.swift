@@ -89,8 +89,22 @@ extension EmbeddedStore {
                 changes.gateways = Revised(
                     value: try snapshot.all(in: collections.gateways).map(\.1), revision: revision)
             }
+            if let relays = now.relays, relays > revision ?? 0 {
+                changes.relays = try snapshot.value(for: "relays", in: collections.relays).map {
+                    Revised(value: $0, revision: relays)
+                }
+            }
             changes.instances = try Self.instances(after: revision, now, snapshot, collections)
             return changes
+        }
+    }
+
+    func confirm() throws -> Int64 {
+        try store.read { [collections] snapshot in
+            guard let now = try snapshot.value(for: "revisions", in: collections.revisions) else {
+                throw GatewayError(.notInitialized, "There is no gateway here: `sallyport gateway init` creates one.")
+            }
+            return now.newest
         }
     }
 

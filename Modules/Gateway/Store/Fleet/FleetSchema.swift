@@ -36,6 +36,7 @@ enum FleetSchema {
         ],
         audit,
         gateways,
+        relays,
     ]
 
     /// Makes the tables of this version from those of an earlier one, in one transaction.

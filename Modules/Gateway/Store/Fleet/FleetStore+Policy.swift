@@ -46,4 +46,35 @@ extension FleetStore {
         if let revision { self.note(revision) }
         return revision
     }
+
+    /// The table is empty until there is a relay.
+    func reviseRelays(
+        audit note: AuditNote, _ edit: @escaping @Sendable (RelayTable) throws -> RelayTable?
+    ) async throws -> Int64? {
+        let (key, newest, least) = (key, newest, relays)
+        let revision = try await audited { transaction -> (Int64?, AuditEvent?) in
+            // An empty table has no row that could be locked.
+            try await transaction.run("LOCK TABLE relay IN EXCLUSIVE MODE", [])
+            let old: Revised<RelayTable> =
+                try await transaction.single("relay", after: 0, key) ?? Revised(value: RelayTable(), revision: 0)
+            guard old.revision >= least else { throw FleetTables.wasPutBack("relay", old.revision, least) }
+            guard let new = try edit(old.value), new != old.value else { return (nil, note.event(changed: false)) }
+            let revision = try await transaction.advance(from: newest)
+            try await transaction.run(
+                """
+                INSERT INTO relay (revision, body) VALUES ($1, $2)
+                ON CONFLICT (one) DO UPDATE SET revision = excluded.revision, body = excluded.body
+                """, [.integer(revision), key.seal(new, table: "relay", row: "\(revision)")])
+            return (revision, note.event())
+        }
+        if let revision { self.note(revision) }
+        return revision
+    }
+
+    func confirm() async throws -> Int64 {
+        let newest = newest
+        let revision = try await database.transaction(.read) { try await $0.revision() }
+        guard revision >= newest else { throw Self.wasPutBack(revision, newest) }
+        return revision
+    }
 }

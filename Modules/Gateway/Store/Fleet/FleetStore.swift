@@ -16,6 +16,8 @@ actor FleetStore: GatewayStore {
     private(set) var newest: Int64 = 0
     /// The newest revision of the authorities that was seen.
     private(set) var authorities: Int64 = 0
+    /// The newest revision of the relays that was seen.
+    private(set) var relays: Int64 = 0
     /// The number of changes in the newest record that was seen of each instance.
     private(set) var updates: [InstanceIdentifier: Int64] = [:]
     /// The number of the newest entry of administration that this gateway has added.
@@ -99,6 +101,7 @@ extension FleetStore {
             var changes = StoredChanges(revision: now)
             changes.directory = try await transaction.single("directory", after: after, key)
             changes.authorities = try await transaction.single("authority", after: after, key)
+            changes.relays = try await transaction.single("relay", after: after, key)
             let rows = try await transaction.run(
                 "SELECT id, epoch, last_seen, body FROM instance WHERE revision > $1", [.integer(after)])
             changes.instances = try rows.map(key.openInstance)
@@ -114,6 +117,7 @@ extension FleetStore {
         if let gateways { note(gateways, at: changes.revision) }
         note(changes.revision, changes.instances)
         authorities = max(authorities, changes.authorities?.revision ?? 0)
+        relays = max(relays, changes.relays?.revision ?? 0)
         return changes
     }
 
