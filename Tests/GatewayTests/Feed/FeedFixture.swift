@@ -74,6 +74,8 @@ final class RunningRelay: Sendable {
     let port: UInt16
     private let authority: [UInt8]
     private let opened = Lock<[TestConnection]>([])
+    /// The heads of the answers that were no 200.
+    let refusals = Lock<[String]>([])
 
     init(port: UInt16, authority: [UInt8]) { (self.port, self.authority) = (port, authority) }
 
@@ -86,7 +88,9 @@ final class RunningRelay: Sendable {
         let connection = try await TestConnection.open(port: port, authority: authority, identity: identity)
         opened.withLock { $0.append(connection) }
         connection.send("CONNECT 127.0.0.1:\(target) HTTP/1.1\r\nHost: 127.0.0.1:\(target)\r\n\r\n")
-        let words = try await connection.head().split(separator: " ")
+        let head = try await connection.head()
+        let words = head.split(separator: " ")
+        if words[1] != "200" { refusals.withLock { $0.append(head) } }
         return (connection, Int(words[1]) ?? 0)
     }
 

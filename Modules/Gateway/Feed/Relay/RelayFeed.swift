@@ -227,13 +227,22 @@ extension RelayFeed {
 // MARK: Catching up
 
 extension RelayFeed {
-    /// Asks the gateways that are followed whether there is news, and waits until it is in force; of several calls at a
-    /// time, all wait for the first one's answer.
+    /// Asks the control gateways whether there is news, and waits until it is in force. Calls beside each other share a
+    /// question, but none that was asked before the call.
     func catchUp() async {
-        let task = catching ?? Task { await reachNewest() }
-        catching = task
+        await catching?.value
+        let task: Task<Void, Never>
+        if let catching {
+            task = catching
+        } else {
+            task = Task {
+                // Here, so that a call which waited for it begins the next one.
+                defer { catching = nil }
+                await reachNewest()
+            }
+            catching = task
+        }
         await task.value
-        if catching == task { catching = nil }
     }
 
     private func reachNewest() async {
