@@ -59,7 +59,9 @@ import Testing
     @Test func theBeginningAndTheEndOfAGatewayAreThere() async throws {
         let data = try await DataFixture()
         try await ControlFixture.with(data) { fixture in _ = try await hasEntry(fixture, of: .start) }
-        let again = try await data.restarted()
+        let again = try await AdministrationClient(
+            data: data.path, protectedBy: .keyFile("\(data.path)/key"), through: TestFleet.databases
+        ).open()
         let heads = try await again.store.auditHeads()
         let chain = await again.accessChain
         let rows = try await again.store.auditRows(
@@ -67,6 +69,7 @@ import Testing
         #expect(rows.compactMap { $0.entry?[.kind] } == ["start", "stop"])
         let report = try await again.verifyAudit(against: nil)
         #expect(report.isSound && report.checkpoint != nil)
+        await again.close()
     }
 
     @Test func theUserAtTheSocketIsTheActor() async throws {
