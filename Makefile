@@ -75,6 +75,7 @@ bench: ## Prints the table of speed, side by side with the alternatives.
 	Benchmarks/cache.sh
 	Benchmarks/sockets.sh
 	Benchmarks/door.sh
+	Benchmarks/relay.sh
 	Benchmarks/tokens.sh
 	Benchmarks/counts.sh
 

@@ -65,6 +65,7 @@ extension Target.Dependency {
     static let hummingbird = Target.Dependency.product(name: "Hummingbird", package: "hummingbird")
     static let hummingbirdCore = Target.Dependency.product(name: "HummingbirdCore", package: "hummingbird")
     static let hummingbirdTLS = Target.Dependency.product(name: "HummingbirdTLS", package: "hummingbird")
+    static let trees = Target.Dependency.product(name: "HashTreeCollections", package: "swift-collections")
     static let yams = Target.Dependency.product(name: "Yams", package: "Yams")
     static let arguments = Target.Dependency.product(name: "ArgumentParser", package: "swift-argument-parser")
 }
@@ -113,6 +114,7 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-asn1", from: "1.7.4"),
         .package(url: "https://github.com/apple/swift-certificates", from: "1.21.1"),
         .package(url: "https://github.com/apple/swift-http-structured-headers", from: "1.7.0"),
+        .package(url: "https://github.com/apple/swift-collections", from: "1.6.0"),
         .package(url: "https://github.com/apple/swift-metrics", from: "2.13.0"),
         // Without traits: the file provider links all of Foundation.
         .package(url: "https://github.com/apple/swift-configuration", from: "1.0.0", traits: []),
@@ -314,7 +316,7 @@ let package = Package(
                 "SallyportBase", "SallyportCore", "SallyportLoading", "SallyportSecureStore",
                 "SallyportSocketDiagnosis", "SallyportWire", .crypto,
                 .asn1, .x509, .structuredFields, .httpTypes, .logging, .nioCore, .nioPosix, .nioHTTP1, .nioTLS, .nioSSL,
-                .hummingbird, .hummingbirdCore, .hummingbirdTLS, .yams, .lifecycle, .metrics,
+                .hummingbird, .hummingbirdCore, .hummingbirdTLS, .trees, .yams, .lifecycle, .metrics,
             ]),
 
         // Level 8
@@ -528,7 +530,7 @@ let package = Package(
                 "SallyportBase", "SallyportCore", "SallyportLoading", "SallyportGateway", "SallyportPostgreSQL",
                 "SallyportSocketDiagnosis", "SallyportTransport", "SallyportWire", .crypto, .x509, .logging, .httpTypes,
                 .hummingbirdCore, .metrics,
-                .nioCore, .nioPosix, .nioEmbedded, .nioSSL, .nioTLS,
+                .nioCore, .nioPosix, .nioEmbedded, .nioSSL, .nioTLS, .trees,
             ]),
         tests("SocketDiagnosis", dependencies: ["SallyportCore", "SallyportSocketDiagnosis"]),
         tests(

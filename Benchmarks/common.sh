@@ -93,7 +93,7 @@ enrol() {
 declare -A web=()
 start_web() {
     local key
-    for key in direct_http direct_https relay_http relay_https; do web[$key]=$(free_port); done
+    for key in direct_http direct_https direct_http2 relay_http relay_https; do web[$key]=$(free_port); done
     mkdir "$work/www" "$work/uploads"
     # The server gave up being root.
     chmod 777 "$work/uploads"
@@ -111,6 +111,7 @@ http {
     server {
         listen 127.0.0.1:${web[direct_http]}; listen 127.0.0.1:${web[relay_http]};
         listen 127.0.0.1:${web[direct_https]} ssl; listen 127.0.0.1:${web[relay_https]} ssl;
+        listen 127.0.0.1:${web[direct_http2]} ssl http2;
         root $work/www; add_header Cache-Control no-store;
         client_max_body_size 0; client_body_buffer_size 256k;
         location = /put { dav_methods PUT; root $work/uploads; }
@@ -144,13 +145,14 @@ write_setting() {
     export SALLYPORT_BENCH_SETTING=$work/setting.json
     mkdir -p "$work/folder"
     python3 - "$work" "$bin/sallyport" "${relay:-}" "${socket_port:-}" "${web[direct_http]:-}" "${web[direct_https]:-}" \
-        "${web[relay_http]:-}" "${web[relay_https]:-}" >"$SALLYPORT_BENCH_SETTING" <<'SETTING'
+        "${web[relay_http]:-}" "${web[relay_https]:-}" "${web[direct_http2]:-}" >"$SALLYPORT_BENCH_SETTING" <<'SETTING'
 import json, os, platform, shlex, sys
-work, program, relay, sockets, *ports = sys.argv[1:]
+work, program, relay, sockets, *ports, http2 = sys.argv[1:]
 kinds = [(path, scheme) for path in ("direct", "relay") for scheme in ("http", "https")]
 urls = {"direct": {}, "relay": {}}
 for (path, scheme), port in zip(kinds, ports):
     if port: urls[path][scheme] = f"{scheme}://localhost:{port}"
+if http2: urls["direct"]["http2"] = f"https://localhost:{http2}"
 setting = {"urls": urls, "authorityFile": f"{work}/server.pem", "folder": f"{work}/folder",
            "machine": f"{os.cpu_count()} cores, {platform.platform()}"}
 if relay:

@@ -13,7 +13,7 @@ internal import SallyportWire
 /// it expires: accept it over TLS only, and keep it out of logs.
 public struct AuthTokenVerifier: Sendable {
     private enum Way: Sendable {
-        case keys(PublishedKeys, issuer: String)
+        case keys(PublishedKeys, issuers: Set<String>)
         case service(any AuthTokenService)
     }
 
@@ -36,7 +36,22 @@ public struct AuthTokenVerifier: Sendable {
         keys: PublishedKeys, issuer: String, leeway: Int64 = 30, requireProof: Bool = false,
         proofs: any ProofMemory = ProofsInMemory()
     ) {
-        self.init(.keys(keys, issuer: issuer), leeway, requireProof, proofs, keys.clock)
+        self.init(keys: keys, issuers: [issuer], leeway: leeway, requireProof: requireProof, proofs: proofs)
+    }
+
+    /// A verifier that works off-line, for the tokens of a fleet of gateways. Each of them publishes the keys of all.
+    ///
+    /// - Parameters:
+    ///   - keys: the fleet's published keys, fetched from any of its gateways.
+    ///   - issuers: each gateway's `https://NAME:PORT`, as its tokens name it.
+    ///   - leeway: as for one gateway.
+    ///   - requireProof: as for one gateway.
+    ///   - proofs: as for one gateway.
+    public init(
+        keys: PublishedKeys, issuers: Set<String>, leeway: Int64 = 30, requireProof: Bool = false,
+        proofs: any ProofMemory = ProofsInMemory()
+    ) {
+        self.init(.keys(keys, issuers: issuers), leeway, requireProof, proofs, keys.clock)
     }
 
     /// A verifier that asks the gateway for each token.
@@ -91,7 +106,7 @@ public struct AuthTokenVerifier: Sendable {
             throw AuthTokenVerificationError(.malformed, "The text is no token.", underlying: error)
         }
         switch way {
-        case .keys(let keys, let issuer): return try await offline(signed, keys, issuer)
+        case .keys(let keys, let issuers): return try await offline(signed, keys, issuers)
         case .service(let service): return try await online(signed, token, service)
         }
     }
@@ -104,7 +119,7 @@ public struct AuthTokenVerifier: Sendable {
 
 extension AuthTokenVerifier {
     private func offline(
-        _ signed: SignedAuthToken, _ keys: PublishedKeys, _ issuer: String
+        _ signed: SignedAuthToken, _ keys: PublishedKeys, _ issuers: Set<String>
     ) async throws(AuthTokenVerificationError) -> AuthTokenClaims {
         let key = try await keys.key(named: signed.keyID)
         let claims: AuthTokenClaims
@@ -113,7 +128,7 @@ extension AuthTokenVerifier {
         } catch {
             throw AuthTokenVerificationError(.malformed, "The token does not verify.", underlying: error)
         }
-        guard claims.issuer == issuer else {
+        guard issuers.contains(claims.issuer) else {
             throw AuthTokenVerificationError(.malformed, "The token is another issuer's.")
         }
         let now = clock()

@@ -22,7 +22,8 @@ extension Authorization {
     /// - Parameters:
     ///   - text: `sallyport://HOST:PORT/?ca=…&user=…&key=…`, at most 2,048 bytes.
     ///   - version: The app's version; if nil, that of ``ApplicationIdentity``, or else the highest entitled one.
-    ///   - waits: whether an unreachable gateway is tried without limit, instead of 3 times within 30 s.
+    ///   - waits: whether a gateway that is unreachable, or says that it is not ready, is tried without limit, instead of
+    ///     within 30 s, 3 times if it is unreachable.
     /// - Throws: ``AuthorizationError`` with the result -601, -602 or -603; -102 if the gateway took the request and
     ///   issued no certificate that counts; -606 if the link is for another app.
     @discardableResult
@@ -77,7 +78,8 @@ extension Authorization {
         (document, told) = (nil, nil)
     }
 
-    /// Tries again if the request cannot have reached the gateway; a request that may have reached it is not repeated.
+    /// Tries again if the request cannot have reached the gateway; a request that may have reached it is not repeated. A
+    /// gateway that was not ready has been waited for; it is tried again only if it is to be tried without limit.
     private func retried<Result: Sendable>(
         waits: Bool, _ attempt: @Sendable () async throws(AuthorizationError) -> Result
     ) async throws(AuthorizationError) -> Result {
@@ -85,7 +87,13 @@ extension Authorization {
         while true {
             do {
                 return try await attempt()
-            } catch  where error.code == .unreachable && (waits || tries < 3) {
+            } catch  where waits && error.underlying is NotReady {
+                let wait = (error.underlying as? NotReady)?.wait
+                try await pause(wait ?? Backoff.activation(after: tries, using: &random))
+                tries += 1
+            } catch
+                where error.code == .unreachable && (waits || tries < 3) && !(error.underlying is NotReady)
+            {
                 try await pause(Backoff.activation(after: tries, using: &random))
                 tries += 1
             }

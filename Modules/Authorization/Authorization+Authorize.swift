@@ -173,7 +173,7 @@ extension Authorization {
     func renewIdentity() async throws(AuthorizationError) {
         guard let old = identity else { return }
         let key = try await records.enrollmentKey(for: "renewal")
-        let enrollment = Enrollment(client: client, clock: clock)
+        let enrollment = Enrollment(client: FleetClient(self), clock: clock)
         var renewed = try await enrollment.renew(old, key: key)
         guard identity?.certificate == old.certificate else { return }
         try await records.finishEnrollment(renewed)

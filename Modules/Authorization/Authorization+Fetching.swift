@@ -54,7 +54,7 @@ extension Authorization {
             method: body == nil ? .get : .post, gateway: try identity.endpoint(), target: target, body: body,
             trust: .authorities(identity.trust.authorities), identity: identity.clientIdentity,
             limit: ControlAPI.Limits.configuration, timeout: timeout)
-        return try await client.send(request, waitingBy: clock, tries: 2)
+        return try await FleetClient(self).send(request, waitingBy: clock, tries: 2)
     }
 }
 

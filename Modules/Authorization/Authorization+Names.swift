@@ -52,7 +52,7 @@ extension Authorization: NameLookup {
             throw LoadError(
                 .internalFailure, at: .nameLookup, "No name is looked up: the app has no certificate for its gateway.")
         }
-        return try await client.ask(
+        return try await FleetClient(self).ask(
             query, at: gateway, authorities: identity.trust.authorities, as: identity.clientIdentity, within: limit)
     }
 }

@@ -62,6 +62,11 @@ extension Authorization {
         while !Task.isCancelled, !isWiped {
             let calls = calls.value ?? ChannelCalls()
             let end = await readEvents(unlessDroppedSince: calls)
+            if end == .lost, hasFreshGateway, !Task.isCancelled {
+                // The gateway is gone, and not the infrastructure.
+                channel.set(.lost)
+                continue
+            }
             board.set(end == .replaced || identity == nil ? .unknown : .unreachable)
             channel.set(end == .replaced ? .displaced : .lost)
             // Idle connections on the abandoned path are of no further use.
@@ -105,15 +110,16 @@ extension Authorization {
     /// Reads one stream to its end. Events only say that something changed; the signed configuration contains the
     /// change.
     private func readEvents() async -> StreamEnd {
-        guard let identity, let gateway = try? identity.endpoint() else { return .lost }
+        guard let identity, let gateway = gatewaysToAsk().first else { return .lost }
         var request = ControlRequest(
             gateway: gateway, target: ControlAPI.Path.events, trust: .authorities(identity.trust.authorities),
             identity: identity.clientIdentity, limit: 0, timeout: .seconds(5))
         request.headerFields[.accept] = ControlAPI.MediaType.events
         if let lastEventID, let name = HTTPField.Name("Last-Event-ID") { request.headerFields[name] = lastEventID }
         do {
-            let stream = try await client.open(request)
-            guard stream.status == 200 else { return .lost }
+            let stream = try await open(request)
+            guard stream.status == 200 else { return lost(gateway) }
+            gateways.answered(gateway)
             board.set(.reachable)
             hint.yield()
             var heard: UInt64 = 0
@@ -127,7 +133,31 @@ extension Authorization {
         } catch {
             logger.debug("the event stream ended", metadata: ["error": "\(error)"])
         }
+        return lost(gateway)
+    }
+
+    private func lost(_ gateway: Endpoint) -> StreamEnd {
+        if !Task.isCancelled { gateways.failed(gateway, at: .now) }
         return .lost
+    }
+
+    /// Opens the stream; within a moment, if there is another gateway that may take it.
+    private func open(_ request: ControlRequest) async throws(LoadError) -> ControlStream {
+        guard gateways.order.count > 1 else { return try await client.open(request) }
+        let result = await withTaskGroup(of: Result<ControlStream, LoadError>.self) { [client, clock] group in
+            group.addTask {
+                do throws(LoadError) { return .success(try await client.open(request)) } catch {
+                    return .failure(error)
+                }
+            }
+            group.addTask {
+                try? await clock.sleep(for: GatewayRace.patience)
+                return .failure(LoadError(.idleTimeout, at: .connect, "The gateway does not answer in time."))
+            }
+            defer { group.cancelAll() }
+            return await group.next() ?? .failure(.cancelled())
+        }
+        return try result.get()
     }
 
     private func take(_ event: ServerSentEvent) -> StreamEnd? {

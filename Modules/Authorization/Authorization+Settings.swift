@@ -10,6 +10,8 @@ extension Authorization {
         var lines: [(name: String, value: String)] = [("state", "\(state)")]
         if let identity {
             lines.append(("gateway", identity.gateway))
+            let others = (document?.gateways ?? []).map(\.endpoint.description).filter { $0 != identity.gateway }
+            if !others.isEmpty { lines.append(("other gateways", others.joined(separator: ", "))) }
             lines.append(("instance", "\(identity.name.instance)"))
             lines.append(("app", "\(identity.name.entitlement)"))
             lines.append(("user", identity.user))

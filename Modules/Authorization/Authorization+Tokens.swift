@@ -19,6 +19,6 @@ extension Authorization {
             limit: AuthTokenAPI.Limits.answer)
         control.headerFields[.contentType] = ControlAPI.MediaType.json
         control.headerFields[.accept] = ControlAPI.MediaType.json
-        return try await client.send(control)
+        return try await exchange(control)
     }
 }

@@ -36,6 +36,7 @@ public actor Authorization {
     var decisions: LocalDecisions
     var mark: TimeMark
     var lastEventID: String?
+    var gateways = KnownGateways()
     var confirmations = Confirmations()
     /// The last conclusion drawn about access, and the number of conclusions so far.
     var (conclusion, conclusions) = (AuthorizationState.notAuthorized, UInt64(0))
@@ -201,7 +202,8 @@ extension Authorization: AccessGate {
 }
 
 /// The gateway counts as reachable while its event stream, which ``Authorization/run()`` keeps, is open: heartbeats
-/// come every 2 s, and a stream without one for 5 s has ended. While it does not run, the state is unknown.
+/// come every 2 s, and a stream without one for 5 s has ended. If the gateway has others beside it, the stream is opened at
+/// the next one first. While it does not run, the state is unknown.
 extension Authorization: InfrastructureStatus {
     public nonisolated var infrastructure: InfrastructureState { board.infrastructure }
 

@@ -2,7 +2,7 @@ internal import HTTPTypes
 internal import SallyportBase
 package import SallyportCore
 package import SallyportLoading
-internal import SallyportTransport
+package import SallyportTransport
 
 extension Connector {
     /// Sends a request by the route that the policy names, and by no other.
@@ -12,38 +12,80 @@ extension Connector {
     package nonisolated func exchange(
         _ request: LoadRequest, in context: LoadContext, with ways: KnownWays
     ) async throws(LoadError) -> LoadResponse {
+        let known = try known(for: request, in: context, with: ways)
+        return try await exchange(request, by: known, in: context, with: ways)
+    }
+
+    /// The way of a request under the present policy.
+    package nonisolated func known(
+        for request: LoadRequest, in context: LoadContext, with ways: KnownWays
+    ) throws(LoadError) -> KnownWays.Known {
         guard let endpoint = request.url.endpoint else {
             throw LoadError(.unsupportedScheme, at: .routing, "Only http and https are loaded here.")
         }
-        let known = try ways.way(to: endpoint, isSecure: request.url.isSecure, of: context.principal, asking: self)
+        return try ways.way(to: endpoint, isSecure: request.url.isSecure, of: context.principal, asking: self)
+    }
+
+    /// Sends a request by a way.
+    ///
+    /// - Parameter failure: of a try without questions; nil if there was none.
+    package nonisolated func exchange(
+        _ request: LoadRequest, by known: KnownWays.Known, in context: LoadContext, with ways: KnownWays,
+        after failure: LoadError? = nil
+    ) async throws(LoadError) -> LoadResponse {
         guard let secondary = known.secondary else {
-            return try await exchange(request, to: endpoint, by: known, in: context, with: ways)
+            return try await send(request, by: known, in: context, with: ways, after: failure)
         }
-        return try await known.way.firstReached(recorder: context.recorder) { isOfSecondary throws(LoadError) in
-            let known = isOfSecondary ? secondary : known
-            return try await self.exchange(request, to: endpoint, by: known, in: context, with: ways)
+        return try await known.way.firstReached(recorder: context.recorder) {
+            isOfSecondary throws(LoadError) in
+            try await self.send(request, by: isOfSecondary ? secondary : known, in: context, with: ways)
         }
     }
 
-    @inline(__always)
-    private nonisolated func exchange(
-        _ request: LoadRequest, to endpoint: Endpoint, by known: KnownWays.Known, in context: LoadContext,
-        with ways: KnownWays
+    private nonisolated func send(
+        _ request: LoadRequest, by known: KnownWays.Known, in context: LoadContext, with ways: KnownWays,
+        after failure: LoadError? = nil
     ) async throws(LoadError) -> LoadResponse {
-        let proxy = context.hasNoProxies ? nil : context.proxies.proxy(for: request.url)
-        guard known.way.relay == nil || proxy == nil else { throw Self.hasBoth }
-        var fields = request.headerFields
-        if let proxy, ways.settings.tellsProxiesAtOnce { try tell(proxy, request, in: context, &fields) }
+        let proxy = try proxy(for: request, by: known, in: context)
+        var fields = try fields(of: request, through: proxy, in: context, with: ways)
         if context.isToBeSigned { await context.signer?.sign(&fields) }
-        let order = order(for: request, saying: fields, by: known, through: proxy, in: context, with: ways)
+        let (exchange, path) = order(for: request, saying: fields, by: known, through: proxy, in: context, with: ways)
+        let order = ExchangeOrder(request: exchange, path: path, known: known, proxy: proxy, recorder: context.recorder)
         let (response, isByAppsWord): (ExchangeResponse, Bool)
         do throws(LoadError) {
-            (response, isByAppsWord) = try await send(order, to: endpoint, in: context, with: ways)
+            (response, isByAppsWord) = try await send(
+                order, to: known.endpoint, in: context, with: ways, after: failure)
         } catch {
             throw error.naming(known.way.restriction)
         }
+        return try answer(response, to: request, by: known, isByAppsWord: isByAppsWord)
+    }
+
+    // MARK: Straight on
+
+    /// The request for the transport and its path, if nothing has to be awaited before it is sent, and nothing is
+    /// recorded; else nil, and ``exchange(_:by:in:with:after:)`` sends the request.
+    package nonisolated func straightOrder(
+        for request: LoadRequest, by known: KnownWays.Known, in context: LoadContext, with ways: KnownWays
+    ) throws(LoadError) -> (ExchangeRequest, ConnectionPath)? {
+        guard known.secondary == nil, !context.isToBeSigned, context.recorder == nil,
+            !(known.isSecure
+                && mayBeAsked(known.path, ways.settings, hasResponder: context.responder != nil))
+        else { return nil }
+        let proxy = try proxy(for: request, by: known, in: context)
+        let fields = try fields(of: request, through: proxy, in: context, with: ways)
+        return order(for: request, saying: fields, by: known, through: proxy, in: context, with: ways)
+    }
+
+    /// The answer for the stages, once the policy has confirmed the way.
+    package nonisolated func answer(
+        _ response: consuming ExchangeResponse, to request: LoadRequest, by known: KnownWays.Known,
+        isByAppsWord: Bool = false
+    ) throws(LoadError) -> LoadResponse {
         do throws(LoadError) {
-            try confirm(known, OpenConnection(to: endpoint, through: known.way.relay?.cluster, tlsVersion: nil))
+            try confirm(
+                known,
+                OpenConnection(to: known.endpoint, through: known.way.relay?.cluster, tlsVersion: nil))
         } catch {
             response.body.discard()
             throw error
@@ -51,7 +93,7 @@ extension Connector {
         var facts = LoadFacts()
         facts.hops = response.hops
         facts.isForThisLoadOnly = isByAppsWord
-        facts.decision = known.way.decision
+        facts.decision = known.decision
         return LoadResponse(head: response.head, url: request.url, body: response.body, facts: facts)
     }
 
@@ -61,6 +103,24 @@ extension Connector {
     ) throws(LoadError) {
         guard !known.isInForce else { return }
         try confirm(known.way, open())
+    }
+
+    // MARK: The request
+
+    private nonisolated func proxy(
+        for request: LoadRequest, by known: KnownWays.Known, in context: LoadContext
+    ) throws(LoadError) -> Proxy? {
+        guard !context.hasNoProxies, let proxy = context.proxies.proxy(for: request.url) else { return nil }
+        guard !known.isRelayed else { throw Self.hasBoth }
+        return proxy
+    }
+
+    private nonisolated func fields(
+        of request: LoadRequest, through proxy: Proxy?, in context: LoadContext, with ways: KnownWays
+    ) throws(LoadError) -> HTTPFields {
+        var fields = request.headerFields
+        if let proxy, ways.settings.tellsProxiesAtOnce { try tell(proxy, request, in: context, &fields) }
+        return fields
     }
 
     static var hasBoth: LoadError {
@@ -84,7 +144,7 @@ extension Connector {
     private nonisolated func order(
         for request: LoadRequest, saying fields: HTTPFields, by known: KnownWays.Known, through proxy: Proxy?,
         in context: LoadContext, with ways: KnownWays
-    ) -> ExchangeOrder {
+    ) -> (ExchangeRequest, ConnectionPath) {
         var path = known.path
         var exchange = ExchangeRequest(request.method, request.url, headerFields: fields, body: request.body)
         if let proxy {
@@ -107,28 +167,28 @@ extension Connector {
         exchange.collectsUpTo = context.collectsUpTo
         exchange.control = context.control
         exchange.continueTimeout = request.differing?.options.continueTimeout
-        return ExchangeOrder(
-            request: exchange, path: path, known: known, proxy: proxy, recorder: context.recorder)
+        return (exchange, path)
     }
+
+    // MARK: Questions
 
     /// Sends the request, and again after each question of the TLS handshake that the app has answered.
     ///
     /// - Returns: the response, and whether the app's own decision allowed the connection, see
     ///   ``HandshakeDialogue/isByAppsWord``.
-    @inline(__always)
     private nonisolated func send(
-        _ order: ExchangeOrder, to endpoint: Endpoint, in context: LoadContext, with ways: KnownWays
+        _ order: ExchangeOrder, to endpoint: Endpoint, in context: LoadContext, with ways: KnownWays,
+        after failure: LoadError?
     ) async throws(LoadError) -> (ExchangeResponse, Bool) {
-        let asks =
-            order.request.url.isSecure && mayBeAsked(order.path, ways.settings, hasResponder: context.responder != nil)
-        guard !asks else { return try await ask(about: order, to: endpoint, in: context, with: ways) }
+        let isSecure = order.request.url.isSecure
+        if failure == nil, isSecure, mayBeAsked(order.path, ways.settings, hasResponder: context.responder != nil) {
+            return try await ask(about: order, to: endpoint, in: context, with: ways)
+        }
         do throws(LoadError) {
-            guard order.recorder == nil else { return (try await order.send(with: client, via: order.path), false) }
-            return (try await client.exchange(order.request, via: order.path), false)
+            if let failure { throw failure }
+            return (try await order.send(with: client, via: order.path), false)
         } catch {
-            guard order.request.url.isSecure, error.underlying is ServerTrustEvaluation, store != nil else {
-                throw error
-            }
+            guard isSecure, error.underlying is ServerTrustEvaluation, store != nil else { throw error }
             return try await ask(about: order, to: endpoint, in: context, with: ways, after: error)
         }
     }

@@ -5,7 +5,7 @@ internal import SallyportTransport
 /// its connections is built once, and both are used as long as that policy is in force.
 package final class KnownWays: Sendable {
     /// A way to a server in the name of a principal. One object, which requests share.
-    final class Known: Sendable {
+    package final class Known: Sendable {
         let endpoint: Endpoint
         let isSecure: Bool
         let principal: Principal
@@ -13,6 +13,11 @@ package final class KnownWays: Sendable {
         let path: ConnectionPath
         /// The way through the secondary cluster; nil if there is none.
         let secondary: Known?
+        // Of the way, for each request: the whole of it would be copied.
+        let isRelayed: Bool
+        let decision: RouteDecision?
+        private let hasPolicy: Bool
+        private let edition: PolicyEdition?
 
         init(
             to endpoint: Endpoint, isSecure: Bool, of principal: Principal, by way: Way, via path: ConnectionPath,
@@ -20,6 +25,8 @@ package final class KnownWays: Sendable {
         ) {
             (self.endpoint, self.isSecure, self.principal) = (endpoint, isSecure, principal)
             (self.way, self.path, self.secondary) = (way, path, secondary)
+            (isRelayed, decision) = (way.relay != nil, way.decision)
+            (hasPolicy, edition) = (way.answer != nil, way.answer?.edition)
         }
 
         func leads(to endpoint: Endpoint, isSecure: Bool, of principal: Principal) -> Bool {
@@ -29,8 +36,8 @@ package final class KnownWays: Sendable {
 
         /// Whether the policy would give the same answer again. Without a policy, nothing can change.
         var isInForce: Bool {
-            guard let answer = way.answer else { return true }
-            return answer.edition?.isInForce ?? false
+            guard hasPolicy else { return true }
+            return edition?.isInForce ?? false
         }
 
         /// Whether another way has the same path: all of what a path takes from policy and request.

@@ -4,6 +4,12 @@ internal import SallyportWire
 extension Gateway {
     /// Where a gateway listens, and its limits.
     public struct Configuration: Sendable {
+        /// What the gateway does. A relay's folder, which `sallyport gateway join` makes of an invitation, has the role
+        /// ``Role/relay`` and no other.
+        public var role = Role.both
+        /// With the role ``Role/relay``: how long it goes on without word from its control gateways, 30 seconds to an
+        /// hour; then it refuses everything until there is word again.
+        public var relayLease: Duration = .seconds(300)
         /// Where apps activate and fetch their configuration: a host name, or an address of this machine.
         public var controlHost = "0.0.0.0"
         /// 0 takes a free port.
@@ -28,6 +34,12 @@ extension Gateway {
         public var metrics: MetricsListener?
         /// Guards a foreign relay on this machine; if nil, there is none.
         public var relayGuard: RelayGuardSettings?
+        /// A file to which each entry of the audit trail is appended as a line of JSON, as it happens; `-` for standard
+        /// output; if nil, none. A new file is for its owner only.
+        public var auditLog: String?
+        /// The Unix datagram socket of a syslog daemon, such as `/dev/log`, which gets each entry as a message
+        /// (RFC 5424); if nil, none.
+        public var auditSyslog: String?
 
         /// Listens on all addresses of this machine, at the default ports: 17433 for apps, 17533 for tunnels.
         public init() {}
@@ -39,6 +51,15 @@ extension Gateway {
             (configuration.relayHost, configuration.relayPort) = ("127.0.0.1", 0)
             return configuration
         }
+    }
+
+    /// What a gateway does.
+    public enum Role: String, Sendable, Hashable, CaseIterable {
+        /// Activation, configuration, tokens, names and administration; tunnels are left to relays on other machines.
+        case control
+        /// Tunnels only, as control gateways say. It has no part of the fleet's data and none of its keys.
+        case relay
+        case both
     }
 
     /// A listener without TLS for the verification of auth tokens.
@@ -74,9 +95,9 @@ extension Gateway {
 
     /// The ports that a gateway listens on.
     public struct Listeners: Sendable, Hashable {
-        /// For apps.
+        /// For apps; 0 with the role ``Role/relay``.
         public let controlPort: Int
-        /// For tunnels.
+        /// For tunnels; 0 with the role ``Role/control``.
         public let relayPort: Int
         /// The port of verification without TLS, if that was configured.
         public let verificationPort: Int?

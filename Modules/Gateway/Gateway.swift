@@ -40,7 +40,12 @@ public actor Gateway: Service {
     /// How long open connections may continue when the gateway shuts down.
     static let drainTime: Duration = .seconds(15)
 
-    private let data: GatewayData
+    private enum Content {
+        case gateway(GatewayData)
+        case relay(RelayStore)
+    }
+
+    private let content: Content
     private let folder: String
     private let configuration: Configuration
     private let logger: Logger
@@ -87,18 +92,27 @@ public actor Gateway: Service {
         at folder: String, protectedBy protector: any KeyProtector, configuration: Configuration,
         through databases: DatabaseOpener?, logger: Logger
     ) async throws(GatewayError) {
-        let data: GatewayData
         do {
-            data = try await AdministrationClient(data: folder, protectedBy: protector, through: databases).open()
+            if configuration.role == .relay {
+                let store = try await GatewayDirectory.openRelay(folder, protectedBy: protector)
+                self.init(.relay(store), at: folder, configuration: configuration, logger: logger)
+            } else {
+                let data = try await AdministrationClient(data: folder, protectedBy: protector, through: databases)
+                    .open()
+                self.init(.gateway(data), at: folder, configuration: configuration, logger: logger)
+            }
         } catch {
             throw GatewayError(error)
         }
-        self.init(data: data, at: folder, configuration: configuration, logger: logger)
     }
 
     /// - Parameter folder: the data directory, in which the administration socket is created.
     package init(data: GatewayData, at folder: String, configuration: Configuration, logger: Logger) {
-        self.data = data
+        self.init(.gateway(data), at: folder, configuration: configuration, logger: logger)
+    }
+
+    private init(_ content: Content, at folder: String, configuration: Configuration, logger: Logger) {
+        self.content = content
         self.folder = folder
         self.configuration = configuration
         self.logger = logger
@@ -131,11 +145,17 @@ extension Gateway {
     }
 
     private func serviceGroup() -> ServiceGroup {
-        let services = GatewayServices(data: data, folder: folder, configuration: configuration, logger: logger) {
-            await self.listens($0)
+        let service: any Service
+        switch content {
+        case .gateway(let data):
+            service = GatewayServices(data: data, folder: folder, configuration: configuration, logger: logger) {
+                await self.listens($0)
+            }
+        case .relay(let store):
+            service = RelayRole(store: store, configuration: configuration, logger: logger) { await self.listens($0) }
         }
         var group = ServiceGroupConfiguration(
-            services: [.init(service: services, successTerminationBehavior: .gracefullyShutdownGroup)], logger: logger)
+            services: [.init(service: service, successTerminationBehavior: .gracefullyShutdownGroup)], logger: logger)
         group.maximumGracefulShutdownDuration = Self.drainTime
         return ServiceGroup(configuration: group)
     }
@@ -177,13 +197,20 @@ extension Gateway {
         switch phase {
         case .idle:
             change(to: .ended(nil))
-            return await data.close()
+            return await close()
         case .starting(let group), .listening(let group, _): await group.triggerGracefulShutdown()
         case .ended: return
         }
         while true {
             if case .ended = phase { return }
             guard await nextPhase() else { return }
+        }
+    }
+
+    private func close() async {
+        switch content {
+        case .gateway(let data): await data.close()
+        case .relay(let store): store.close()
         }
     }
 
@@ -202,7 +229,10 @@ extension Gateway {
     /// Executes one command, whether or not the gateway is running.
     func perform(_ command: AdministrationCommand) async throws(GatewayError) -> AdministrationReply {
         if case .ended = phase { throw Self.hasEnded() }
-        return try await data.carryOut(command)
+        guard case .gateway(let data) = content else {
+            throw GatewayError(.invalid, "A relay is administered at its control gateways.")
+        }
+        return try await data.carryOut(command, by: .embedder)
     }
 
     private static func hasEnded() -> GatewayError { GatewayError(.ended, "The gateway was shut down.") }

@@ -2,6 +2,7 @@ internal import Crypto
 internal import Foundation
 package import SallyportBase
 internal import SallyportCore
+internal import SallyportLoading
 package import SallyportSecureStore
 internal import SwiftASN1
 internal import X509
@@ -83,6 +84,76 @@ package enum GatewayDirectory {
         try OwnStore(store).isGateway()
     }
 
+    /// Opens the data of a relay.
+    static func openRelay(_ path: String, protectedBy protector: any KeyProtector) async throws -> RelayStore {
+        let store: SecureStore
+        do { store = try await open(store: path, protectedBy: protector, options: .existing) } catch let error
+            as GatewayError where error.code == .notInitialized
+        {
+            throw GatewayError(.invalid, "There is no relay at \(path): `gateway join --role relay` begins one.")
+        }
+        let relay = RelayStore(store)
+        do {
+            guard try relay.membership() != nil else {
+                throw GatewayError(
+                    .invalid,
+                    "The store at \(path) is not the data of a relay: `gateway join --role relay` begins one.")
+            }
+        } catch {
+            store.close()
+            throw error
+        }
+        return relay
+    }
+
+    /// Makes the request by which a new relay in this directory is enrolled; the same one each time.
+    package static func relayRequest(
+        _ path: String, name: String, cluster: String, protectedBy protector: any KeyProtector
+    ) async throws -> String {
+        guard case .name(let host)? = try? Host(name) else {
+            throw GatewayError(
+                .invalid, "A relay's name is the host name by which apps reach it, which '\(name)' is not.")
+        }
+        guard Route.isClusterName(cluster) else {
+            throw GatewayError(.invalid, "A cluster's name has 1 to 64 letters, digits, hyphens, underscores and dots.")
+        }
+        let store = try await open(store: path, protectedBy: protector, options: StoreOptions())
+        defer { store.close() }
+        let relay = RelayStore(store)
+        if let pending = try relay.request(), pending.name == host, pending.cluster == cluster {
+            return try RelayRequest(pending).text
+        }
+        if try relay.request() == nil { try checkEmpty(store, at: path) }
+        let pending = RelayPending(name: host, cluster: cluster)
+        try await relay.keep(pending)
+        return try RelayRequest(pending).text
+    }
+
+    /// Makes the relay for which a request was made before, by the invitation that answers it.
+    ///
+    /// - Returns: the relay's name.
+    package static func joinAsRelay(
+        _ path: String, invitation text: String, protectedBy protector: any KeyProtector
+    ) async throws -> String {
+        let store = try await open(store: path, protectedBy: protector, options: .existing)
+        defer { store.close() }
+        let relay = RelayStore(store)
+        guard let pending = try relay.request() else {
+            throw GatewayError(
+                .invalid, "No request of a relay was made in \(path): `gateway join --role relay` makes one.")
+        }
+        let invitation = try RelayInvitation(text)
+        let (client, server) = try pending.keys.identities(invitation.certificates)
+        try await relay.keep(
+            RelayMembership(
+                id: invitation.id, name: pending.name, cluster: pending.cluster, client: client, server: server,
+                trust: invitation.certificates.trust.map { Array($0) }, controls: invitation.controls))
+        return pending.name
+    }
+
+    /// Whether a text is an invitation for a relay.
+    package static func isRelayInvitation(_ text: String) -> Bool { text.hasPrefix(RelayInvitation.prefix) }
+
     /// Whether a gateway has run on a directory. Needs no key.
     package static func hasServed(_ path: String) -> Bool { AdministrationSocket.hasDirectory(in: path) }
 
@@ -95,6 +166,12 @@ package enum GatewayDirectory {
         let store = try await open(store: path, protectedBy: protector, options: .existing)
         do {
             guard try isGateway(store) else {
+                guard try RelayStore(store).membership() == nil else {
+                    throw GatewayError(
+                        .invalid,
+                        "The store at \(path) is a relay's: it runs with `--role relay`, and is administered at its "
+                            + "control gateways.")
+                }
                 throw GatewayError(.notInitialized, "The store at \(path) is not the data of a gateway.")
             }
             return try await GatewayData.open(store, through: databases) { Date() }
@@ -132,7 +209,7 @@ package enum GatewayDirectory {
         let authorities = await data.authorityDERs
         let identity: StoredIdentity
         do {
-            identity = try await data.issued(host: host)
+            identity = try await data.issued(host: host, by: .processUser())
         } catch {
             await data.close()
             throw error

@@ -27,6 +27,8 @@ struct GatewayServices: Service {
         let tokens: TokenEndpoints
         /// Nil if no foreign relay is guarded.
         let relayGuard: GuardService?
+        let audit: AuditService
+        let feed: FeedHub
     }
 
     func run() async throws {
@@ -45,17 +47,27 @@ struct GatewayServices: Service {
         try await data.renewTokenKeys()
         let registry = metrics.map { _ in PrometheusRegistry(metrics: MetricDescription.all) }
         let parts = try await makeParts(.both(registry))
-        await observe(parts.relay, parts.relayGuard, parts.metrics)
+        await observe(parts)
+        async let telling: Void = parts.audit.tell()
         do { try await serve(parts, plain, makeObservation(parts, metrics, registry)) } catch {
-            await parts.relay.shutdown()
+            await end(parts)
             throw error
         }
+        await end(parts)
+        await telling
+    }
+
+    /// The ends of the last tunnels are entries of the audit trail too.
+    private func end(_ parts: Parts) async {
         await parts.relay.shutdown()
+        await parts.audit.finish()
     }
 
     /// The relay applies each change to open tunnels before the call that made the change returns.
-    private func observe(_ relay: Relay, _ relayGuard: GuardService?, _ metrics: GatewayMetrics) async {
+    private func observe(_ parts: Parts) async {
+        let (relay, relayGuard, metrics, feed) = (parts.relay, parts.relayGuard, parts.metrics, parts.feed)
         await data.onChange { data, change in
+            feed.tick()
             relay.policyChanged()
             relayGuard?.policyChanged()
             let committed = data.committed
@@ -70,7 +82,8 @@ struct GatewayServices: Service {
     ) async throws {
         let control = try await makeControl(parts)
         let verification = plain.map { makeVerification($0, parts) }
-        let administration = try await AdministrationServer.bind(data: data, path: folder, logger: logger)
+        let administration = try await AdministrationServer.bind(
+            data: data, feed: parts.feed, path: folder, logger: logger)
         let hints = await data.followHints()
         let news = await data.store.news()
         let guarding = try await parts.relayGuard?.start()
@@ -90,6 +103,9 @@ struct GatewayServices: Service {
                     await data.sawAtRelay(renewed)
                 }
             }
+            group.addTask { try await Self.untilShutdown { await parts.audit.run() } }
+            group.addTask { await FleetPresence(data: data, logger: logger).run() }
+            group.addTask { try await Self.untilShutdown { await parts.feed.run() } }
             group.addTask { for await _ in news.cancelOnGracefulShutdown() { await follow() } }
             group.addTask {
                 for await _ in hints.cancelOnGracefulShutdown() { await parts.events.notify(data.takeHints()) }
@@ -97,6 +113,7 @@ struct GatewayServices: Service {
             group.addTask {
                 try? await gracefulShutdown()
                 await parts.events.finish()
+                parts.feed.finish()
             }
             try await begin(parts.relay, control, verification, observation.service)
             // The first service that fails ends the others; `waitForAll` would wait for them.
@@ -126,7 +143,8 @@ struct GatewayServices: Service {
             guard let port = await service.port() else { return }
             others.append(port)
         }
-        let relayPort = try await relay.start(besides: Set([port] + others.compactMap { $0 }))
+        let relayPort =
+            configuration.role == .control ? 0 : try await relay.start(besides: Set([port] + others.compactMap { $0 }))
         try await data.listens(controlPort: port, relayPort: relayPort)
         await onReady(
             .init(
@@ -155,6 +173,7 @@ struct GatewayServices: Service {
                 data.contacts.note(await parts.events.listening, at: lastLook)
                 await observation.refresh()
             }
+            if beats % 150 == 0 { await parts.audit.upkeep() }
             guard beats % 1800 == 0 else { continue }
             try await data.renewOwnCertificates()
             try await data.renewTokenKeys()
@@ -168,22 +187,24 @@ struct GatewayServices: Service {
 extension GatewayServices {
     private func makeParts(_ metrics: GatewayMetrics) async throws -> Parts {
         let current = await data.currentState()
-        let connections = Connections(connectionLimits(), metrics: metrics, logger: logger)
+        let connections = Connections(listeners.connectionLimits(), metrics: metrics, logger: logger)
+        let audit = try await AuditService(data, configuration, logger: logger)
         return Parts(
             metrics: metrics, current: current, events: EventHub(start: await data.settings.starts + 1),
-            connections: connections, relay: try await makeRelay(current, connections),
+            connections: connections, relay: try await makeRelay(current, connections, audit.recorder),
             tokens: TokenEndpoints(
-                data: data, service: TokenService(current: current), metrics: metrics, logger: logger),
-            relayGuard: try makeGuard(current))
+                data: data, service: TokenService(current: current), metrics: metrics, audit: audit.recorder,
+                logger: logger), relayGuard: try makeGuard(current), audit: audit, feed: FeedHub(data))
     }
 
     private func makeControl(_ parts: Parts) async throws -> HTTPService {
         let current = parts.current
         let plane = ControlPlane(
-            data: data, events: parts.events, names: NameService(queries: try queries()), current: current,
-            tokens: parts.tokens, metrics: parts.metrics, logger: logger)
+            data: data, events: parts.events, names: NameService(queries: try listeners.queries()), current: current,
+            tokens: parts.tokens, feed: FeedService(data: data, hub: parts.feed, current: current, logger: logger),
+            metrics: parts.metrics, audit: parts.audit.recorder, logger: logger)
         let security = try HTTPListener.Security(.control(current, authority: await data.authorityDER)) {
-            current.client(presenting: $0)?.instanceInGoodStanding
+            current.client(presenting: $0)?.instanceInGoodStanding ?? (try? current.relay(presenting: $0))?.id.uri
         }
         return HTTPService(
             plane.router().buildResponder(), security, parts.connections, as: .control,
@@ -197,22 +218,6 @@ extension GatewayServices {
             host: address.host, port: address.port, logger: logger)
     }
 
-    /// The configured limits, and those computed from the process's limit of descriptors, which is raised as far as the
-    /// system allows: a tunnel takes two.
-    private func connectionLimits() -> ConnectionLimits {
-        let limit = DescriptorLimit.raise() ?? 1024
-        // The files, sockets and loops opened from now on. Administration uses the descriptors that are kept from
-        // connections.
-        let ownUse =
-            DescriptorLimit.used + 32 + (configuration.metrics == nil ? 0 : Self.metricsConnections)
-            + (configuration.relayGuard == nil ? 0 : GuardListener.maximumConnections)
-        var limits = configuration.connections
-        limits.perInstance = configuration.maximumTunnels + 64
-        limits.descriptors = DescriptorShares(limit: limit, used: ownUse)
-        logger.debug("Descriptors", metadata: ["limit": "\(limit)", "connections": "\(limits.descriptors.all)"])
-        return limits
-    }
-
     /// Where plain verification listens: on this machine only, unless the administrator insists.
     private func plainAddress() throws(GatewayError) -> Gateway.PlainVerification? {
         guard var plain = configuration.plainVerification else { return nil }
@@ -222,40 +227,14 @@ extension GatewayServices {
         return plain
     }
 
-    private func makeRelay(_ current: CurrentState, _ connections: Connections) async throws -> Relay {
-        guard let port = UInt16(exactly: configuration.relayPort) else {
-            throw GatewayError(.invalid, "A port is 0 to 65535.")
-        }
-        var settings = RelayConfiguration(
-            host: try Self.address(configuration.relayHost), port: port, trust: await data.authorityDERs)
-        settings.egress = configuration.egress
-        settings.maximumTunnels = configuration.maximumTunnels
-        return try Relay(
-            configuration: settings, identity: current.value.server.relayIdentity, policy: current,
-            resolver: try resolver(), connections: connections, logger: logger)
-    }
+    private var listeners: ListenerSettings { ListenerSettings(configuration: configuration, logger: logger) }
 
-    private func queries() throws(GatewayError) -> any QueryResolver {
-        configuration.resolver == nil ? SystemQueries() : try dnsResolver()
-    }
-
-    private func resolver() throws(GatewayError) -> any NameResolver {
-        configuration.resolver == nil ? SystemResolver() : try dnsResolver()
-    }
-
-    private func dnsResolver() throws(GatewayError) -> DNSResolver {
-        guard let server = configuration.resolver else { throw GatewayError(.internalFailure, "no resolver") }
-        guard case .address(let address) = server.host else {
-            throw GatewayError(.invalid, "The resolver is given by its address, such as 10.0.0.2:53, not by a name.")
-        }
-        return DNSResolver(server: address, port: server.port)
-    }
-
-    private static func address(_ host: String) throws(GatewayError) -> IPAddress {
-        if host == "localhost" { return .v4(0x7f00_0001) }
-        guard let address = IPAddress(host) else {
-            throw GatewayError(.invalid, "The relay listens on an address of this machine, not on a name.")
-        }
-        return address
+    private func makeRelay(
+        _ current: CurrentState, _ connections: Connections, _ audit: AuditRecorder
+    ) async throws -> Relay {
+        try Relay(
+            configuration: listeners.relayConfiguration(trust: await data.authorityDERs),
+            identity: current.value.server.relayIdentity, policy: current, resolver: listeners.resolver(),
+            connections: connections, audit: audit, logger: logger)
     }
 }

@@ -9,6 +9,8 @@ package struct ConnectionPartition: Sendable, Hashable {
         case sockets, door, tunnels, diagnostics, doctor, plugin
         /// Requests to the gateway. Equal numbers share connections; requests with 0 all share theirs.
         case control(UInt64)
+        /// A question to a relay whether it is there, by its number.
+        case relayQuestion(UInt64)
     }
 
     package var scope: Scope

@@ -26,7 +26,10 @@ package struct ConnectionPath: Sendable {
     }
 
     /// Whether the connection is direct: neither through a relay nor through a proxy.
-    var isDirect: Bool { relay == nil && proxy == nil }
+    var isDirect: Bool { shared.isDirect }
+
+    /// Whether both are copies of one value. Equal ones may not be.
+    func isIdentical(to other: ConnectionPath) -> Bool { shared === other.shared }
 }
 
 // MARK: Parts
@@ -53,10 +56,13 @@ extension ConnectionPath {
     private final class Shared: Sendable {
         let parts: Parts
         let hash: Int
+        /// Asked by each request; the relay would be copied.
+        let isDirect: Bool
 
         init(_ parts: Parts) {
             self.parts = parts
             hash = parts.hashValue
+            isDirect = parts.relay == nil && parts.proxy == nil
         }
     }
 

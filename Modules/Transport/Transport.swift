@@ -1,7 +1,6 @@
 package import SallyportCore
 package import SallyportEventLoop
 internal import SallyportLoading
-internal import Synchronization
 
 /// HTTP exchanges and byte tunnels, each over the connections of one ``ConnectionPath``.
 ///
@@ -33,8 +32,9 @@ package final class Transport: Sendable {
     /// request made on one of the transport's loops stays on it.
     ///
     /// - Throws: ``LoadError`` with the step that failed.
+    @inline(__always)
     package func exchange(
-        _ request: ExchangeRequest, via path: ConnectionPath
+        _ request: consuming ExchangeRequest, via path: ConnectionPath
     ) async throws(LoadError) -> ExchangeResponse {
         if Task.isCancelled { throw .cancelled() }
         guard let endpoint = request.url.endpoint else {
@@ -42,20 +42,28 @@ package final class Transport: Sendable {
         }
         if request.url.isSecure { try checkVersions(path) }
         try checkWay(path)
-        let exchange = try Exchange(
-            path.owner == nil ? request : request.alone, to: endpoint, engine: engine(for: path))
-        exchange.attachControl()
-        let result = await withTaskCancellationHandler {
-            await withCheckedContinuation { (continuation: Exchange.Continuation) in
-                exchange.continuation = continuation
-                exchange.engine.start(exchange, via: path)
+        if path.owner != nil { request = request.alone }
+        let exchange = try ExchangeHandle(request, to: endpoint, engine: engine(for: path))
+        let answer = await withTaskCancellationHandler {
+            // SAFETY: `ExchangeCaller` says by what it is resumed.
+            await unsafe withUnsafeContinuation { continuation in
+                exchange.engine.start(exchange, via: path, answering: unsafe ExchangeCaller(continuation))
             }
         } onCancel: {
-            exchange.isCancelled.store(true, ordering: .releasing)
-            exchange.engine.post(.cancel(exchange))
+            exchange.cancel()
         }
-        guard exchange.isExpectationRefused else { return try result.get() }
-        return try await self.exchange(request.withoutExpectation, via: path)
+        switch answer {
+        case .response(let response): return response
+        case .failed(let failure): throw failure
+        case .expectationRefused:
+            return try await exchangeAgain(exchange.request.withoutExpectation, via: path)
+        }
+    }
+
+    private func exchangeAgain(
+        _ request: ExchangeRequest, via path: ConnectionPath
+    ) async throws(LoadError) -> ExchangeResponse {
+        try await exchange(request, via: path)
     }
 
     /// Opens a byte stream to a server.
@@ -70,16 +78,13 @@ package final class Transport: Sendable {
         guard let protocols = ApplicationProtocols.wire(request.applicationProtocols) else {
             throw LoadError(.invalidRequest, at: .routing, "A name of ALPN has 1 to 255 bytes.")
         }
-        let opening = TunnelOpening(request, engine: engine(for: path))
-        opening.attempt.applicationProtocols = protocols
+        let opening = OpeningHandle(request, offering: protocols, engine: engine(for: path))
         let result = await withTaskCancellationHandler {
             await withCheckedContinuation { (continuation: TunnelOpening.Continuation) in
-                opening.continuation = continuation
-                opening.engine.post(.open(opening, path))
+                opening.engine.post(.open(opening, path, continuation))
             }
         } onCancel: {
-            opening.isCancelled.store(true, ordering: .releasing)
-            opening.engine.post(.cancelOpening(opening))
+            opening.cancel()
         }
         return try result.get()
     }

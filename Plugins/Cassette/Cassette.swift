@@ -11,7 +11,7 @@ public import SallyportURLLoading
 /// configuration.handlers = [cassette]
 /// …
 /// try await cassette.save()
-/// #expect(cassette.unusedExchanges.isEmpty)
+/// #expect(await cassette.unusedExchanges.isEmpty)
 /// ```
 ///
 /// Takes every `http` and `https` request of its sessions. When **recording**, a request is sent as usual, relayed or
@@ -25,7 +25,7 @@ public import SallyportURLLoading
 ///
 /// Errors of loads are `LoadError`; those of the cassette have the code `handlerFailed` and a ``CassetteError`` as the
 /// underlying error. May be used from anywhere, by several sessions at once.
-public final class Cassette: RequestHandler {
+public actor Cassette: RequestHandler {
     public enum Mode: Sendable, Hashable {
         case record
         case replay
@@ -33,29 +33,29 @@ public final class Cassette: RequestHandler {
         case recordIfMissing
     }
 
-    enum State {
+    private enum State {
         /// Exchanges in the order in which they began.
         case recording(began: Int, kept: [Int: RecordedExchange])
         case replaying(ReplayTape)
     }
 
-    private let state: Lock<State>
-    private let path: String?
-    private let redaction: Redaction
+    private var state: State
+    private nonisolated let path: String?
+    private nonisolated let redaction: Redaction
     /// Whether it records instead of replaying.
-    public let isRecording: Bool
+    public nonisolated let isRecording: Bool
 
-    private var settings: CassetteSettings { redaction.settings }
+    private nonisolated var settings: CassetteSettings { redaction.settings }
 
-    private init(_ state: sending State, path: String?, isRecording: Bool, _ settings: CassetteSettings) {
-        self.state = Lock(state)
+    private init(_ state: State, path: String?, isRecording: Bool, _ settings: CassetteSettings) {
+        self.state = state
         self.path = path
         self.isRecording = isRecording
         redaction = Redaction(settings: settings)
     }
 
     /// Replays a recording that was read before.
-    public convenience init(replaying recording: Recording, settings: CassetteSettings = CassetteSettings()) {
+    public init(replaying recording: Recording, settings: CassetteSettings = CassetteSettings()) {
         self.init(.replaying(ReplayTape(recording.exchanges)), path: nil, isRecording: false, settings)
     }
 
@@ -74,17 +74,13 @@ public final class Cassette: RequestHandler {
     /// Recordings that were not replayed, in their order: empty if the test has made all recorded requests. Always
     /// empty while recording.
     public var unusedExchanges: [RecordedExchange] {
-        state.withLock { state in
-            if case .replaying(let tape) = state { tape.unused } else { [] }
-        }
+        if case .replaying(let tape) = state { tape.unused } else { [] }
     }
 
     /// The exchanges recorded so far; empty while replaying.
     public var recording: Recording {
-        state.withLock { state in
-            guard case .recording(_, let kept) = state else { return Recording() }
-            return Recording(kept.sorted { $0.key < $1.key }.map(\.value))
-        }
+        guard case .recording(_, let kept) = state else { return Recording() }
+        return Recording(kept.sorted { $0.key < $1.key }.map(\.value))
     }
 
     /// Writes the file, completely or not at all: an existing file is replaced in one step. Does nothing while
@@ -100,9 +96,9 @@ public final class Cassette: RequestHandler {
 // MARK: Loading
 
 extension Cassette {
-    public func canHandle(_ request: LoadRequest) -> Bool { request.url.endpoint != nil }
+    public nonisolated func canHandle(_ request: LoadRequest) -> Bool { request.url.endpoint != nil }
 
-    public func load(_ request: LoadRequest, into response: ResponseWriter) async throws {
+    public nonisolated func load(_ request: LoadRequest, into response: ResponseWriter) async throws {
         let body = try await request.body?.collect(upTo: settings.bodyLimit)
         if isRecording {
             try await record(request, body, response)
@@ -111,9 +107,9 @@ extension Cassette {
         }
     }
 
-    private func play(_ request: LoadRequest, _ body: [UInt8]?, _ response: ResponseWriter) async throws {
+    private nonisolated func play(_ request: LoadRequest, _ body: [UInt8]?, _ response: ResponseWriter) async throws {
         let recorded = redaction.request(request, body: body)
-        let answer = try take(recorded).response
+        let answer = try await take(recorded).response
         let isBodyless = request.method == .head || answer.status == 204 || answer.status == 304
         let head = try loadError { () throws(CassetteError) in try answer.head(isBodyless: isBodyless) }
         try response.begin(head, from: try answer.url.map { try RequestURL($0) } ?? request.url)
@@ -126,23 +122,16 @@ extension Cassette {
     private static var chunkSize: Int { 64 << 10 }
 
     private func take(_ request: RecordedRequest) throws(LoadError) -> RecordedExchange {
-        let result = state.withLock { state -> Result<RecordedExchange, CassetteError> in
-            guard case .replaying(var tape) = state else {
-                return .failure(CassetteError(.notRecorded, "The cassette records."))
-            }
-            do throws(CassetteError) {
-                let exchange = try tape.take(request)
-                state = .replaying(tape)
-                return .success(exchange)
-            } catch {
-                return .failure(error)
-            }
+        try loadError { () throws(CassetteError) in
+            guard case .replaying(var tape) = state else { throw CassetteError(.notRecorded, "The cassette records.") }
+            let exchange = try tape.take(request)
+            state = .replaying(tape)
+            return exchange
         }
-        return try loadError { () throws(CassetteError) in try result.get() }
     }
 
-    private func record(_ request: LoadRequest, _ body: [UInt8]?, _ response: ResponseWriter) async throws {
-        let place = try loadError { () throws(CassetteError) in try begin() }
+    private nonisolated func record(_ request: LoadRequest, _ body: [UInt8]?, _ response: ResponseWriter) async throws {
+        let place = try await begin()
         var request = request
         if let body { request.body = .bytes(body) }
         var answer = try await response.loadHTTP(request)
@@ -152,27 +141,27 @@ extension Cassette {
         let exchange = RecordedExchange(
             request: redaction.request(request, body: body),
             response: redaction.answer(answer, to: request.url, body: await copy.bytes))
-        state.withLock { state in
-            guard case .recording(let began, var kept) = state else { return }
-            kept[place] = exchange
-            state = .recording(began: began, kept: kept)
-        }
+        await keep(exchange, at: place)
+    }
+
+    private func keep(_ exchange: RecordedExchange, at place: Int) {
+        guard case .recording(let began, var kept) = state else { return }
+        kept[place] = exchange
+        state = .recording(began: began, kept: kept)
     }
 
     /// The place of an exchange that begins.
-    private func begin() throws(CassetteError) -> Int {
-        let place = state.withLock { state -> Int? in
-            guard case .recording(let began, let kept) = state, began < settings.exchangeLimit else { return nil }
-            state = .recording(began: began + 1, kept: kept)
-            return began
+    private func begin() throws(LoadError) -> Int {
+        guard case .recording(let began, let kept) = state, began < settings.exchangeLimit else {
+            throw CassetteError(
+                .tooManyExchanges, "More than \(settings.exchangeLimit) exchanges are not recorded."
+            ).loadError
         }
-        guard let place else {
-            throw CassetteError(.tooManyExchanges, "More than \(settings.exchangeLimit) exchanges are not recorded.")
-        }
-        return place
+        state = .recording(began: began + 1, kept: kept)
+        return began
     }
 
-    private func loadError<Value>(_ body: () throws(CassetteError) -> Value) throws(LoadError) -> Value {
+    private nonisolated func loadError<Value>(_ body: () throws(CassetteError) -> Value) throws(LoadError) -> Value {
         do throws(CassetteError) {
             return try body()
         } catch {

@@ -20,6 +20,18 @@ import Testing
         #expect(issuer.fetches == (isOnline ? 0 : 1) && issuer.state.withLock { $0.asked } == (isOnline ? 2 : 0))
     }
 
+    @Test func theTokensOfEachGatewayOfAFleetAreAcceptedAndNoOthers() async throws {
+        let issuer = Issuer()
+        let other = "https://other.example:17433"
+        let verifier = AuthTokenVerifier(keys: issuer.keys(), issuers: [Issuer.name, other])
+        _ = try await verifier.verify(issuer.token(), for: .ann("c1"))
+        _ = try await verifier.verify(issuer.token { $0.issuer = other }, for: .ann("c1"))
+        let stranger = try issuer.token { $0.issuer = "https://third.example:17433" }
+        await #expect(throws: AuthTokenVerificationError.of(.malformed)) {
+            try await verifier.verify(stranger, for: .ann("c1"))
+        }
+    }
+
     @Test(arguments: [false, true]) func theTokenMustMatchTheAppsClaims(isOnline: Bool) async throws {
         let issuer = Issuer()
         let verifier = isOnline ? issuer.onlineVerifier() : issuer.verifier()

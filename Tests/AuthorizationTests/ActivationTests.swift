@@ -79,8 +79,8 @@ import Testing
         #expect(fixture.gateway.sent(to: ControlAPI.Path.enroll).count == 1)
     }
 
-    private static func busy(_ retryAfter: String?) -> ControlAnswer {
-        ControlAnswer(status: 429, headerFields: retryAfter.map { [.retryAfter: $0] } ?? [:], body: [])
+    private static func busy(_ retryAfter: String?, status: Int = 429) -> ControlAnswer {
+        ControlAnswer(status: status, headerFields: retryAfter.map { [.retryAfter: $0] } ?? [:], body: [])
     }
 
     @Test(
@@ -116,8 +116,37 @@ import Testing
         await #expect { try await authorization.activate(link: fixture.gateway.link()) } throws: {
             ($0 as? AuthorizationError)?.code == .communicationFailed
         }
-        #expect(fixture.gateway.sent(to: ControlAPI.Path.enroll).count == 5)
-        #expect(fixture.clock.sleeps == Array(repeating: .seconds(10), count: 4))
+        #expect(fixture.gateway.sent(to: ControlAPI.Path.enroll).count == 4)
+        #expect(fixture.clock.sleeps == Array(repeating: .seconds(10), count: 3))
+    }
+
+    @Test("A gateway that is not ready is waited for, 30 s at most", arguments: [("2", 4), ("10", 3)])
+    func waitsForOneThatIsNotReady(field: String, waits: Int) async throws {
+        let fixture = try Fixture()
+        let authorization = try await fixture.authorization(on: fixture.store())
+        let answers = Array(repeating: Self.busy(field, status: 503), count: 100)
+        fixture.gateway.state.withLock { $0.first[ControlAPI.Path.authorities] = Array(answers.prefix(waits)) }
+        #expect(try await authorization.activate(link: fixture.gateway.link()).state == .authorized)
+        #expect(fixture.clock.sleeps.count == waits)
+
+        let other = try Fixture()
+        let never = try await other.authorization(on: other.store())
+        other.gateway.state.withLock { $0.first[ControlAPI.Path.enroll] = answers }
+        await #expect { try await never.activate(link: other.gateway.link()) } throws: {
+            ($0 as? AuthorizationError)?.code == .unreachable
+        }
+        #expect(other.clock.sleeps.count == waits)
+    }
+
+    @Test("Waiting keeps trying a gateway that is not ready", arguments: [429, 503])
+    func waitsWithoutLimit(status: Int) async throws {
+        let fixture = try Fixture()
+        let authorization = try await fixture.authorization(on: fixture.store())
+        let answers = Array(repeating: Self.busy("10", status: status), count: 50)
+        fixture.gateway.state.withLock { $0.first[ControlAPI.Path.enroll] = answers }
+        let activation = try await authorization.activate(link: fixture.gateway.link(), waits: true)
+        #expect(activation.state == .authorized)
+        #expect(fixture.clock.sleeps.count == 50)
     }
 
     @Test(

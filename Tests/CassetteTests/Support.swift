@@ -7,7 +7,7 @@ import SallyportURLLoading
 import TestSupport
 
 extension Cassette {
-    func session(_ gate: any AccessGate) -> SecureSession {
+    nonisolated func session(_ gate: any AccessGate) -> SecureSession {
         var configuration = SessionConfiguration()
         configuration.handlers = [self]
         return URLLoadingSystem(gate: gate).makeSession(configuration)

@@ -105,7 +105,7 @@ func reports(from url: String, cassette path: String) async throws -> String {
     let session = loading.makeSession(configuration)
     let text = try await session.data(for: .get(url)).body
     try await cassette.save()
-    #expect(cassette.unusedExchanges.isEmpty)
+    #expect(await cassette.unusedExchanges.isEmpty)
     return String(decoding: text, as: UTF8.self)
 }
 

@@ -183,3 +183,10 @@ struct Enterprise: Sendable {
         return try SignedAuthToken.sign(claims, with: key, keyID: keyID ?? signed.keyID)
     }
 }
+
+extension GatewayData {
+    /// Carries out a command of the test's.
+    fileprivate func perform(_ command: AdministrationCommand) async -> AdministrationReply {
+        await perform(command, by: .embedder)
+    }
+}

@@ -64,10 +64,11 @@ import Testing
     func olderGateways() throws {
         var document = try Samples.configuration()
         document.defaultDomains = nil
+        document.gateways = nil
         document.servers[0].secondary = nil
         document.domains[1].secondary = nil
         let text = String(decoding: try document.serialized(), as: UTF8.self)
-        #expect(!text.contains("defaultDomains") && !text.contains("secondary"))
+        #expect(!text.contains("defaultDomains") && !text.contains("secondary") && !text.contains("gateways"))
         let read = try ConfigurationDocument(parsing: Array(text.utf8))
         let decision = read.routingTable.decide(try Endpoint("a.test:443"))
         #expect(read == document && decision.secondary == nil)
@@ -80,12 +81,24 @@ import Testing
         #expect(try ConfigurationDocument(parsing: Array(newer.utf8)) == document)
     }
 
+    @Test("Hosts and ports of gateways are read like all others", arguments: ["", "a b", "x:1", "[::1"])
+    func hostsOfGateways(_ host: String) throws {
+        let text = String(decoding: try Samples.configuration().serialized(), as: UTF8.self)
+        #expect(text.contains("gw1.example"))
+        let damaged = text.replacing("gw1.example", with: host)
+        #expect(throws: WireError.self) { try ConfigurationDocument(parsing: Array(damaged.utf8)) }
+        #expect(throws: WireError.self) {
+            try ConfigurationDocument(parsing: Array(text.replacing("17433", with: "0").utf8))
+        }
+    }
+
     @Test("Values outside their range are refused whole") func ranges() throws {
         let changes: [(inout ConfigurationDocument) -> Void] = [
             { $0.epoch = 0 }, { $0.leaseEnd = 1 << 53 + 1 }, { $0.code = .none }, { $0.servers[0].priority = 0 },
             { $0.user.principalName = "alice" }, { $0.user.principalName = "" },
             { $0.defaultDomains = ["Corp.Example"] }, { $0.defaultDomains = ["10.0.0.1"] },
-            { $0.defaultDomains = [""] },
+            { $0.defaultDomains = [""] }, { $0.gateways?[0].priority = 0 }, { $0.gateways?[0].priority = 1001 },
+            { $0.gateways = $0.gateways.map { Array(repeatElement($0[0], count: 65)) } },
             { $0.defaultDomains = [String](repeating: "a.example", count: 17) },
             { $0.servers[0].secondary = "no cluster" }, { $0.domains[0].secondary = "east" },
             { $0.defaultRoute.secondary = "east" },

@@ -89,7 +89,8 @@ static int prepare(transfer *transfer, const curl_multi_peer_options *options) {
     curl_easy_setopt(handle, CURLOPT_PRIVATE, transfer);
     curl_easy_setopt(handle, CURLOPT_FAILONERROR, 1L);
     curl_easy_setopt(handle, CURLOPT_PROXY, options->proxy_url ? options->proxy_url : "");
-    curl_easy_setopt(handle, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
+    curl_easy_setopt(handle, CURLOPT_HTTP_VERSION, (long)(options->http2 ? CURL_HTTP_VERSION_2TLS : CURL_HTTP_VERSION_1_1));
+    if (options->http2) curl_easy_setopt(handle, CURLOPT_PIPEWAIT, 1L);
     if (options->ca_file) curl_easy_setopt(handle, CURLOPT_CAINFO, options->ca_file);
     if (options->proxy_url) {
         curl_easy_setopt(handle, CURLOPT_HTTPPROXYTUNNEL, 1L);

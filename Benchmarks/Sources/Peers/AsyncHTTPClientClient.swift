@@ -8,7 +8,7 @@ struct AsyncHTTPClientClient: PeerClient {
 
     init(job: Job) throws {
         var configuration = HTTPClient.Configuration.singletonConfiguration
-        configuration.httpVersion = .http1Only
+        configuration.httpVersion = job.isHTTP2 ? .automatic : .http1Only
         configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = job.concurrency
         if let file = job.authorityFile {
             var tls = TLSConfiguration.makeClientConfiguration()

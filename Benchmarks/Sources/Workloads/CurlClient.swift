@@ -11,6 +11,7 @@ public struct CurlClient: PeerClient {
         options.url = UnsafePointer(strdup(job.url))
         options.ca_file = job.authorityFile.map { UnsafePointer(strdup($0)) }
         options.sends = job.sends ?? 0
+        options.http2 = job.isHTTP2
         if let relay = job.relay {
             options.proxy_url = UnsafePointer(strdup(relay.url))
             options.proxy_ca_file = UnsafePointer(strdup(relay.authorityFile))

@@ -21,6 +21,8 @@ public struct Job: Codable, Sendable {
     public var concurrency: Int
     /// The authority of the server's certificate; nil for plain HTTP.
     public var authorityFile: String?
+    /// Whether HTTP/2 is offered, and one connection used for all.
+    public var isHTTP2: Bool
     /// The relay, for the peers that are given one: Sallyport learns its own from the gateway.
     public var relay: RelayFiles?
     /// The command, for a shell, that prints an activation link of the gateway.
@@ -28,7 +30,7 @@ public struct Job: Codable, Sendable {
 
     public init(
         peer: Peer, url: String, sends: Int? = nil, total: Int, concurrency: Int, authorityFile: String?,
-        relay: RelayFiles?, issuer: String
+        isHTTP2: Bool = false, relay: RelayFiles?, issuer: String
     ) {
         self.peer = peer
         self.url = url
@@ -36,6 +38,7 @@ public struct Job: Codable, Sendable {
         self.total = total
         self.concurrency = concurrency
         self.authorityFile = authorityFile
+        self.isHTTP2 = isHTTP2
         self.relay = relay
         self.issuer = issuer
     }

@@ -8,6 +8,8 @@ package struct Row: Codable, Sendable {
 
         package var file: String
         package var isSecure: Bool?
+        /// Whether the server, which has TLS then, chooses HTTP/2.
+        package var isHTTP2: Bool?
         package var path: Path?
         /// Bytes of the body of a request, for rows that send.
         package var sends: Int?

@@ -2,7 +2,8 @@ import Foundation
 
 /// Where the servers are: what the script that started them wrote down, in JSON.
 package struct Setting: Codable, Sendable {
-    /// By path (`direct`, `relay`), then by scheme (`http`, `https`): the URL of the folder with the files.
+    /// By path (`direct`, `relay`), then by scheme (`http`, `https`; `http2` for a server that chooses that): the URL of
+    /// the folder with the files.
     package var urls: [String: [String: String]]
     package var authorityFile: String
     package var relay: RelayFiles?
@@ -20,14 +21,15 @@ package struct Setting: Codable, Sendable {
     }
 
     package func job(_ load: Row.Load, peer: Peer) throws -> Job {
-        let (scheme, path) = (load.isSecure == true ? "https" : "http", load.path ?? .direct)
+        let (isSecure, isHTTP2, path) = (load.isSecure == true, load.isHTTP2 == true, load.path ?? .direct)
+        let scheme = isHTTP2 ? "http2" : isSecure ? "https" : "http"
         guard let folder = urls[path.rawValue]?[scheme] else {
             throw PeerFailure("the setting has no \(path) \(scheme) server")
         }
         guard let issuer else { throw PeerFailure("the setting does not say what issues links") }
         return Job(
             peer: peer, url: "\(folder)/\(load.file)", sends: load.sends, total: load.total,
-            concurrency: load.concurrency, authorityFile: load.isSecure == true ? authorityFile : nil,
+            concurrency: load.concurrency, authorityFile: isSecure ? authorityFile : nil, isHTTP2: isHTTP2,
             relay: path == .relay ? relay : nil, issuer: issuer)
     }
 }

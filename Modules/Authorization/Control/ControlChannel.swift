@@ -35,7 +35,8 @@ extension Authorization {
         }
     }
 
-    /// Sends a probe to the gateway, over a new connection, without the instance's certificate.
+    /// Sends a probe to the gateway, or to another one of its fleet if it does not answer, over a new connection, without
+    /// the instance's certificate.
     ///
     /// - Returns: the connection.
     /// - Throws: `notAuthorized` if the store is not activated, so that there is no gateway.
@@ -48,7 +49,7 @@ extension Authorization {
             gateway: gateway, target: ControlAPI.Path.health, trust: .authorities(identity.trust.authorities),
             limit: ControlAPI.Limits.error, timeout: limit)
         request.isAlone = true
-        let answer = try await client.send(request)
+        let answer = try await exchange(request)
         guard answer.status == 200 else {
             throw LoadError(.protocolViolation, at: .response, "The gateway answers with \(answer.status).")
         }

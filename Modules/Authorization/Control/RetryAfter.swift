@@ -7,10 +7,14 @@ enum RetryAfter {
     static let tries = 5
     /// The longest wait between two tries. If a gateway asks for more, the request is not sent again.
     static let longest: Duration = .seconds(10)
+    /// The longest time that a request waits, all tries together.
+    static let total: Duration = .seconds(30)
 
     /// How long to wait before the next try, at least a second; nil if the request is not to be sent again.
-    static func wait(_ answer: ControlAnswer) -> Duration? {
-        guard answer.status == 429, let field = answer.headerFields[.retryAfter],
+    ///
+    /// - Parameter statuses: those that are followed.
+    static func wait(_ answer: ControlAnswer, of statuses: Set<Int> = [429]) -> Duration? {
+        guard statuses.contains(answer.status), let field = answer.headerFields[.retryAfter],
             (1...3).contains(field.utf8.count), field.utf8.allSatisfy({ (0x30...0x39).contains($0) }),
             let seconds = Int(field)
         else { return nil }
@@ -20,14 +24,19 @@ enum RetryAfter {
 }
 
 extension ControlClient {
-    /// Sends a request, and sends it again if the gateway answers that requests come too often and says how long to
-    /// wait.
+    /// Sends a request, and sends it again if the gateway says how long to wait: because requests come too often or, if
+    /// that is followed too, because it is not ready.
     func send(
-        _ request: ControlRequest, waitingBy clock: any AuthorizationClock, tries: Int = RetryAfter.tries
+        _ request: ControlRequest, waitingBy clock: any AuthorizationClock, tries: Int = RetryAfter.tries,
+        following statuses: Set<Int> = [429]
     ) async throws(AuthorizationError) -> ControlAnswer {
         var answer = try await sent(request)
+        var waited = Duration.zero
         for _ in 1..<tries {
-            guard let wait = RetryAfter.wait(answer) else { return answer }
+            guard let wait = RetryAfter.wait(answer, of: statuses), waited + wait <= RetryAfter.total else {
+                return answer
+            }
+            waited += wait
             do { try await clock.sleep(for: wait) } catch { throw .cancelled() }
             answer = try await sent(request)
         }

@@ -77,7 +77,7 @@ struct Enrollment: Sendable {
     private func certificates(
         _ request: ControlRequest, refusal: String? = nil
     ) async throws(AuthorizationError) -> CertificateBag {
-        let answer = try await client.send(request, waitingBy: clock)
+        let answer = try await client.send(request, waitingBy: clock, following: [429, 503])
         try answer.checkStatus(unauthorized: refusal)
         do {
             return try CertificateBag(parsing: ESTBody.decode(answer.body))
@@ -102,7 +102,12 @@ extension ControlAnswer {
         case 403: throw refusal
         case 429:
             throw AuthorizationError(
-                .communicationFailed, .serverCommunicationFailed, "The gateway is asked too often: try again later.")
+                .communicationFailed, .serverCommunicationFailed, "The gateway is asked too often: try again later.",
+                underlying: NotReady(wait: RetryAfter.wait(self)))
+        case 503 where headerFields[.retryAfter] != nil:
+            throw AuthorizationError(
+                .unreachable, .noNetwork, "The gateway is not ready: it answered with status 503.",
+                underlying: NotReady(wait: RetryAfter.wait(self, of: [503])))
         default:
             throw AuthorizationError(
                 .communicationFailed, .serverCommunicationFailed, "The gateway answered with status \(status).",
@@ -133,6 +138,12 @@ extension IdentityRecord {
             throw AuthorizationError(.store, .securityError, "The stored gateway is invalid.", underlying: error)
         }
     }
+}
+
+/// The gateway has answered that it cannot do it now.
+struct NotReady: Error {
+    /// After which time it may, as it says.
+    let wait: Duration?
 }
 
 /// The gateway has answered, and asking again would bring the same answer.

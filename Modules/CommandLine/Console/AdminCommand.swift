@@ -13,9 +13,10 @@ struct AdminCommand: ParsableCommand {
         subcommands: [
             UserCommand.self, AppCommand.self, PolicyCommand.self, EntitleCommand.self, UnentitleCommand.self,
             KeyCommand.self, ServerCommand.self, RouteCommand.self, TLSCommand.self, ClusterCommand.self,
+            FleetGatewayCommand.self,
             RealmCommand.self, AuthCommand.self, LeaseCommand.self, DefaultDomainsCommand.self,
-            ApplyCommand.self, ShowCommand.self, InstancesCommand.self, BlockCommand.self, UnblockCommand.self,
-            LockCommand.self, UnlockCommand.self, WipeCommand.self,
+            ApplyCommand.self, ShowCommand.self, RelayCommand.self, InstancesCommand.self, BlockCommand.self,
+            UnblockCommand.self, LockCommand.self, UnlockCommand.self, WipeCommand.self, AuditCommand.self,
         ])
 }
 

@@ -22,25 +22,55 @@ struct ConsoleReply {
         case .routes(let entries): output.print(entries, DirectoryTables.table(of: entries))
         case .clusters(let entries): output.print(entries, DirectoryTables.table(of: entries))
         case .link(let link): output.print(Link(link: link), link)
+        case .audit(.entries(let entries)):
+            output.print(entries.map(AuditReportLine.init), AuditTable.text(of: entries))
+        case .audit(.checkpoint(let text)): output.print(Checkpoint(checkpoint: text), text)
+        case .audit(.chains(let chains)): output.print(chains, "done")
+        case .audit(.report(let report)):
+            output.print(AuditTable.Verified(report), AuditTable.text(of: report))
         case .invitation(let text): output.print(Invitation(invitation: text), text)
         case .accessKeys(let keys): output.print(keys.map(AccessKeyReport.init), AccessKeyReport.table(of: keys))
         case .revoked(let count): output.print(Revoked(revoked: count), "revoked \(count) unused")
         case .configuration(let yaml): output.print(Configuration(configuration: yaml), yaml)
         case .instances(let instances): output.print(instances, InstanceTable.text(of: instances, at: Date()))
         case .authority(let entry): output.print(entry, entry.text)
+        case .gateways(let entries): output.print(entries, GatewayTable.text(of: entries, at: Date()))
         case .changes(let changes): output.print(Changes(changes: changes), Self.lines(of: changes))
+        case .relays(let relays): output.print(relays, RelayTable.text(of: relays))
+        case .atRelays(let reply, let report): try Self.print(reply, report, acknowledgement, to: output)
         case .needsConfirmation(let instances): throw Confirmation.missing(toWipe: instances)
         case .failure(let failure): throw Self.failure(failure)
         }
     }
 
+    /// What was done, and where it is in force.
+    private static func print(
+        _ reply: AdministrationReply, _ report: RelayReport, _ acknowledgement: String, to output: OutputOptions
+    ) throws {
+        let force = RelayTable.text(of: report)
+        switch reply {
+        case .done: output.print(InForce(relays: report), "\(acknowledgement); \(force)")
+        case .changes(let changes):
+            output.print(Changes(changes: changes, relays: report), "\(lines(of: changes))\n\(force)")
+        default: try ConsoleReply(reply).print("\(acknowledgement); \(force)", to: output)
+        }
+    }
+
+    private struct InForce: Encodable {
+        let done = true
+        let relays: RelayReport
+    }
     private struct Warning: Encodable { let warning: String }
     private struct User: Encodable { let user: String }
     private struct Link: Encodable { let link: String }
     private struct Invitation: Encodable { let invitation: String }
+    private struct Checkpoint: Encodable { let checkpoint: String }
     private struct Revoked: Encodable { let revoked: Int }
     private struct Configuration: Encodable { let configuration: String }
-    private struct Changes: Encodable { let changes: [String] }
+    private struct Changes: Encodable {
+        let changes: [String]
+        var relays: RelayReport?
+    }
 
     private static func lines(of realms: [AdministrationReply.RealmEntry]) -> String {
         guard !realms.isEmpty else { return "no realm is listed" }
@@ -51,7 +81,7 @@ struct ConsoleReply {
         changes.isEmpty ? "no change" : changes.map(OneLine.of).joined(separator: "\n")
     }
 
-    private static func failure(_ failure: AdministrationReply.Failure) -> CommandFailure {
+    static func failure(_ failure: AdministrationReply.Failure) -> CommandFailure {
         CommandFailure(.usage, name: failure.name, failure.message)
     }
 }

@@ -41,6 +41,17 @@ struct GatewayCommand: ParsableCommand {
                 """)
         @OptionGroup var location: DataLocationOptions
         @Option(
+            help: """
+                What it does: control (apps and administration), relay (tunnels, on a machine of its own), or both.
+                """)
+        var role = RoleArgument.both
+        @Option(
+            help: ArgumentHelp(
+                "With --role relay: how long it goes on without word from a control gateway, 30s to 1h.",
+                valueName: "time"),
+            transform: expecting("A whole number with s, m or h"))
+        var relayLease = RelayLeaseArgument(seconds: 300)
+        @Option(
             help: ArgumentHelp("The address to listen on for apps. Default: 0.0.0.0:17433.", valueName: "host:port"),
             transform: expecting("HOST:PORT"))
         var control = BindArgument(host: "0.0.0.0", port: 17433)
@@ -69,6 +80,16 @@ struct GatewayCommand: ParsableCommand {
         var metrics: BindArgument?
         @Flag(help: "Let --metrics listen on addresses that other machines can reach.") var metricsInsecure = false
         @OptionGroup var guarding: GuardOptions
+        @Option(
+            help: ArgumentHelp(
+                "Append the audit trail's entries to a file as lines of JSON; '-' for standard output.",
+                valueName: "file"))
+        var auditLog: String?
+        @Option(
+            help: ArgumentHelp(
+                "Send the audit trail's entries to a syslog daemon's Unix socket, such as /dev/log.",
+                valueName: "socket"))
+        var auditSyslog: String?
         @OptionGroup var logging: LogOptions
         @OptionGroup var output: OutputOptions
 
@@ -84,6 +105,10 @@ struct GatewayCommand: ParsableCommand {
             guard !metricsInsecure || metrics != nil else {
                 throw ValidationError("--metrics-insecure goes with --metrics.")
             }
+            guard (30...3600).contains(relayLease.seconds) else { throw ValidationError("--relay-lease is 30s to 1h.") }
+            guard role != .relay || (verificationPlain == nil && metrics == nil) else {
+                throw ValidationError("--verification-plain and --metrics go with --role control and both.")
+            }
             if let egress, IPAddress(egress) == nil { throw ValidationError("--egress is an IP address.") }
             if let dns, (try? Endpoint(dns, defaultPort: 53)) == nil { throw ValidationError("--dns is HOST[:PORT].") }
         }
@@ -95,13 +120,17 @@ struct GatewayCommand: ParsableCommand {
                 let verification = bound.verification.map { ", verification without TLS \($0)" } ?? ""
                 let metrics = bound.metrics.map { ", metrics \($0)" } ?? ""
                 let guarding = bound.guard.map { ", guard \($0)" } ?? ""
+                let listeners = [bound.control.map { "control \($0)" }, bound.relay.map { "relay \($0)" }]
                 output.print(
-                    bound, "ready: control \(bound.control), relay \(bound.relay)\(verification)\(metrics)\(guarding)")
+                    bound,
+                    "ready: \(listeners.compactMap { $0 }.joined(separator: ", "))\(verification)\(metrics)\(guarding)")
             }
         }
 
         private func configuration() throws -> Gateway.Configuration {
             var configuration = Gateway.Configuration()
+            configuration.role = role.role
+            configuration.relayLease = .seconds(relayLease.seconds)
             configuration.controlHost = control.host
             configuration.controlPort = Int(control.port)
             configuration.relayHost = relay.host
@@ -114,6 +143,8 @@ struct GatewayCommand: ParsableCommand {
             configuration.plainVerification = verificationPlain.map {
                 .init(host: $0.host, port: Int($0.port), isInsecureAllowed: insecure)
             }
+            configuration.auditLog = auditLog.map { $0 == "-" ? $0 : Workplace.current.path($0) }
+            configuration.auditSyslog = auditSyslog.map { Workplace.current.path($0) }
             configuration.metrics = metrics.map {
                 .init(host: $0.host, port: Int($0.port), isInsecureAllowed: metricsInsecure)
             }
@@ -135,5 +166,33 @@ struct GatewayCommand: ParsableCommand {
             let files = try await GatewayHost(location).issueCertificate(for: host, in: outputDirectory)
             output.print(files, [files.key, files.certificate, files.authority].joined(separator: "\n"))
         }
+    }
+}
+
+/// What a gateway does.
+enum RoleArgument: String, ExpressibleByArgument, CaseIterable {
+    case control, relay, both
+
+    var role: Gateway.Role {
+        switch self {
+        case .control: .control
+        case .relay: .relay
+        case .both: .both
+        }
+    }
+}
+
+/// A whole number with `s`, `m` or `h`.
+struct RelayLeaseArgument: ExpressibleByArgument, Sendable {
+    let seconds: Int
+
+    init(seconds: Int) { self.seconds = seconds }
+
+    init?(argument text: String) {
+        let units = ["s": 1, "m": 60, "h": 3600]
+        guard let unit = text.last.flatMap({ units[String($0)] }), let number = Int(text.dropLast()),
+            (0...100_000).contains(number)
+        else { return nil }
+        seconds = number * unit
     }
 }

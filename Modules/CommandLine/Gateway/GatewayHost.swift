@@ -64,19 +64,33 @@ struct GatewayHost {
         let name: String?
     }
 
-    /// - Parameter invitation: nil to make the request for one.
-    func join(name: String?, invitation: String?) async throws -> Joined {
+    /// - Parameters:
+    ///   - invitation: nil to make the request for one.
+    ///   - cluster: to make a relay's request, for this cluster; nil to make a gateway's.
+    func join(name: String?, invitation: String?, asRelayOf cluster: String?) async throws -> Joined {
         try Self.keepFromDumps()
         let joined = try await explainingMistakes { protector in
-            do { return try await join(name, invitation, protectedBy: protector) } catch { throw GatewayError(error) }
+            do { return try await join(name, invitation, cluster, protectedBy: protector) } catch {
+                throw GatewayError(error)
+            }
         }
         protection.warnIfDefault()
         return joined
     }
 
     private func join(
-        _ name: String?, _ invitation: String?, protectedBy protector: any KeyProtector
+        _ name: String?, _ invitation: String?, _ cluster: String?, protectedBy protector: any KeyProtector
     ) async throws -> Joined {
+        if let invitation, GatewayDirectory.isRelayInvitation(invitation) {
+            let name = try await GatewayDirectory.joinAsRelay(
+                location.data, invitation: invitation, protectedBy: protector)
+            return Joined(data: location.data, request: nil, name: name)
+        }
+        if invitation == nil, let cluster {
+            let request = try await GatewayDirectory.relayRequest(
+                location.data, name: name ?? Self.machineName(), cluster: cluster, protectedBy: protector)
+            return Joined(data: location.data, request: request, name: nil)
+        }
         guard let invitation else {
             let request = try await GatewayDirectory.joinRequest(location.data, protectedBy: protector)
             return Joined(data: location.data, request: request, name: nil)
@@ -89,8 +103,9 @@ struct GatewayHost {
 
     /// Where a running gateway listens.
     struct Addresses: Encodable {
-        let control: String
-        let relay: String
+        /// Nil where it is a relay only, as `relay` is where it has none.
+        let control: String?
+        let relay: String?
         /// Without TLS, if that was requested.
         let verification: String?
         /// Where metrics and health are told, if that was requested.
@@ -100,8 +115,9 @@ struct GatewayHost {
         let ready = true
 
         init(_ bound: Gateway.Listeners, of configuration: Gateway.Configuration) {
-            control = Self.address(configuration.controlHost, bound.controlPort)
-            relay = Self.address(configuration.relayHost, bound.relayPort)
+            control =
+                configuration.role == .relay ? nil : Self.address(configuration.controlHost, bound.controlPort)
+            relay = configuration.role == .control ? nil : Self.address(configuration.relayHost, bound.relayPort)
             verification = bound.verificationPort.map {
                 Self.address(configuration.plainVerification?.host ?? "", $0)
             }

@@ -71,9 +71,9 @@ extension TokenCommand {
                 "The published keys: a file, or https://GATEWAY/.well-known/jwks.json.", valueName: "url"))
         var keys: String?
         @Option(
-            help: ArgumentHelp("The issuer: https://GATEWAY; that of --keys by default.", valueName: "url")
-        )
-        var issuer: String?
+            help: ArgumentHelp(
+                "The issuer: https://GATEWAY; repeatable, for a fleet. That of --keys by default.", valueName: "url"))
+        var issuer: [String] = []
         @Option(help: ArgumentHelp("The service: https://GATEWAY/verifyGDAuthToken.", valueName: "url"))
         var online: String?
         @Option(help: ArgumentHelp("The gateway's authority, PEM. Default: the system's.", valueName: "file"))
@@ -82,7 +82,7 @@ extension TokenCommand {
 
         func check() throws {
             guard (keys == nil) != (online == nil) else { throw ValidationError("Give --keys or --online.") }
-            guard issuer != nil || online != nil || keys.map(TokenVerification.isURL) == true else {
+            guard !issuer.isEmpty || online != nil || keys.map(TokenVerification.isURL) == true else {
                 throw ValidationError("--keys FILE goes with --issuer URL, the gateway whose keys they are.")
             }
             for url in [keys.flatMap { TokenVerification.isURL($0) ? $0 : nil }, online].compactMap(\.self) {

@@ -83,11 +83,12 @@ struct TokenVerification {
         guard let keys = command.keys else { throw CommandFailure(.usage, name: "usage", "Give --keys or --online.") }
         guard Self.isURL(keys) else {
             let document = FixedKeys(try InputFile.bytes(keys, limit: 64 << 10))
-            return AuthTokenVerifier(keys: PublishedKeys(from: document), issuer: command.issuer ?? "")
+            return AuthTokenVerifier(keys: PublishedKeys(from: document), issuers: Set(command.issuer))
         }
         let url = try RequestURL(keys)
         let source = GatewayAnswers(transport: transport, url: url, anchors: anchors)
-        return AuthTokenVerifier(keys: PublishedKeys(from: source), issuer: command.issuer ?? url.origin)
+        let issuers = command.issuer.isEmpty ? [url.origin] : Set(command.issuer)
+        return AuthTokenVerifier(keys: PublishedKeys(from: source), issuers: issuers)
     }
 }
 

@@ -38,6 +38,7 @@ struct CookieTable {
         let now = clock()
         sweepIfDue(at: now, &effects)
         var found: [CookieEntry] = []
+        found.reserveCapacity(2 * matches.count)
         lastUse += 1
         for (place, isExact) in matches {
             take(place, isExact, for: request, of: principal, at: now, into: &found, &effects)
@@ -48,8 +49,11 @@ struct CookieTable {
     }
 
     private func matches(of host: Host, _ principal: Principal) -> [(place: Int, isExact: Bool)]? {
-        var matches: [(Int, Bool)] = []
-        owners[principal]?.forEachMatch(of: host) { place, isExact in matches.append((place, isExact)) }
+        var matches: [(place: Int, isExact: Bool)] = []
+        matches.reserveCapacity(4)
+        owners[principal]?.forEachMatch(of: host) { place, isExact in
+            matches.append((place: place, isExact: isExact))
+        }
         return matches.isEmpty ? nil : matches
     }
 
@@ -77,7 +81,10 @@ struct CookieTable {
         var field: [UInt8] = []
         field.reserveCapacity(entries.reduce(0) { $0 + $1.pair.count + 2 })
         for (index, entry) in entries.enumerated() {
-            if index > 0 { field += [UInt8(ascii: ";"), UInt8(ascii: " ")] }
+            if index > 0 {
+                field.append(UInt8(ascii: ";"))
+                field.append(UInt8(ascii: " "))
+            }
             field += entry.pair
         }
         return field

@@ -18,9 +18,7 @@ struct PrincipalCookies {
         index.forEachDomain(of: name) { first, start in
             var place: Int? = first
             while let found = place {
-                if case .name(let domain) = buckets[found].host, name.utf8.count - start == domain.utf8.count,
-                    start == 0 ? name == domain : name.utf8.dropFirst(start).elementsEqual(domain.utf8)
-                {
+                if case .name(let domain) = buckets[found].host, name.isEqual(to: domain, from: start) {
                     return body(found, start == 0)
                 }
                 place = buckets[found].next
@@ -88,5 +86,16 @@ struct PrincipalCookies {
             index.setFirst(buckets.count - 1, of: digest)
         }
         emptyBuckets = 0
+    }
+}
+
+extension String {
+    /// Whether the bytes from a position on are those of another string. Read as they lie: a view of a part would be
+    /// asked for each of them.
+    fileprivate func isEqual(to other: String, from start: Int) -> Bool {
+        let (bytes, others) = (utf8.span, other.utf8.span)
+        guard bytes.count - start == others.count else { return false }
+        for index in others.indices where bytes[start + index] != others[index] { return false }
+        return true
     }
 }

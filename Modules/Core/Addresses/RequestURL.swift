@@ -13,6 +13,7 @@ public struct RequestURL: Sendable, Hashable, CustomStringConvertible {
     public var scheme: String { parts.scheme }
     /// The server of an `http` or `https` URL; nil for other schemes.
     public var endpoint: Endpoint? { parts.endpoint }
+    package var hasEndpoint: Bool { parts.endpoint != nil }
     /// The text between `//` and the path, for schemes that have no endpoint; nil if there is none.
     public var authority: String? { parts.authority }
     /// Percent-encoded; never empty for `http` and `https`.

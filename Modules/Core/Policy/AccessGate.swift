@@ -122,6 +122,8 @@ public struct RelayAccess: Sendable, Hashable {
     public var identity: ClientIdentity { parts.identity }
     /// Until when another cluster is tried first, because no relay of this one could be reached.
     package var avoidance: ClusterAvoidance { parts.avoidance }
+    /// In which order its relays are tried.
+    package var failover: RelayFailover { parts.failover }
 
     public init(cluster: String, relays: [Relay], authorities: [[UInt8]], identity: ClientIdentity) {
         parts = Parts(cluster: cluster, relays: relays, authorities: authorities, identity: identity)
@@ -134,9 +136,11 @@ public struct RelayAccess: Sendable, Hashable {
         let authorities: [[UInt8]]
         let identity: ClientIdentity
         let avoidance = ClusterAvoidance()
+        let failover: RelayFailover
 
         init(cluster: String, relays: [Relay], authorities: [[UInt8]], identity: ClientIdentity) {
             (self.cluster, self.relays, self.authorities, self.identity) = (cluster, relays, authorities, identity)
+            failover = RelayFailover(relays)
         }
 
         static func == (one: Parts, other: Parts) -> Bool {

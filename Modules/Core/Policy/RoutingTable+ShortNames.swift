@@ -19,7 +19,7 @@ extension RoutingTable {
 extension Host {
     /// Whether it is a name of one label that may belong to a default domain.
     package var isShort: Bool {
-        guard case .name(let name) = self else { return false }
-        return !name.utf8.contains(UInt8(ascii: ".")) && name != "localhost"
+        guard case .name(var name) = self, name != "localhost" else { return false }
+        return !name.withUTF8 { unsafe $0.contains(UInt8(ascii: ".")) }
     }
 }

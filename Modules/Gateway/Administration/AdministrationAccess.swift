@@ -50,13 +50,17 @@ enum AdministrationAccess {
 
     /// `name (number)`; the number alone if it has no name.
     private static func userName(_ user: uid_t) -> String {
-        let name = withUnsafeTemporaryAllocation(of: CChar.self, capacity: 16 << 10) { texts -> String? in
+        accountName(user).map { "\($0) (\(user))" } ?? "\(user)"
+    }
+
+    /// The name of a user's account. Asks the system's directory of users, which may block.
+    static func accountName(_ user: uid_t) -> String? {
+        withUnsafeTemporaryAllocation(of: CChar.self, capacity: 16 << 10) { texts -> String? in
             var entry = passwd()
             var found: UnsafeMutablePointer<passwd>?
             guard let start = texts.baseAddress, getpwuid_r(user, &entry, start, texts.count, &found) == 0, found != nil
             else { return nil }
             return String(cString: entry.pw_name)
         }
-        return name.map { "\($0) (\(user))" } ?? "\(user)"
     }
 }

@@ -38,7 +38,7 @@ package struct AdministrationClient: Sendable {
         while true {
             if let reply = try await ask(command) { return reply }
             if let data = try await open(before: deadline) {
-                let reply = await data.perform(command)
+                let reply = await data.perform(command, by: AuditActor.processUser())
                 await data.close()
                 return reply
             }

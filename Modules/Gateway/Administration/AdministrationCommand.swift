@@ -59,12 +59,22 @@ package enum AdministrationCommand: Sendable, Hashable, Codable {
     /// Answered with what `apply` accepts, without secrets.
     case show
     case listInstances
+    /// Answered with ``AdministrationReply/relays(_:)``.
+    case listRelays
+    /// Ends the enrolment of a relay on a machine of its own.
+    case removeRelay(name: String)
     /// `confirmed`: an instance that is to be wiped is wiped. Without it, it is only named.
     case withdraw(instance: String, Withdrawal, confirmed: Bool = true)
     /// Answered with ``AdministrationReply/authority(_:)``, in the state after the action.
     case authority(AuthorityAction)
-    /// Answered with ``AdministrationReply/invitation(_:)`` for the gateway that has made the request.
+    /// Answered with ``AdministrationReply/invitation(_:)`` for the gateway, or the relay, that has made the request.
     case invite(request: String)
+    /// Answered with ``AdministrationReply/audit(_:)``.
+    case audit(AuditRequest)
+    /// Answered with ``AdministrationReply/gateways(_:)``.
+    case listGateways
+    /// Of a gateway that has ended: its identifier, its name if no other has it, or HOST:PORT of its control listener.
+    case removeGateway(String)
 
     package typealias Withdrawal = Gateway.Withdrawal
 

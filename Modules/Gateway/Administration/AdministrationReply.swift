@@ -21,13 +21,39 @@ package enum AdministrationReply: Sendable, Hashable, Codable {
     case configuration(String)
     case instances([InstanceEntry])
     case authority(AuthorityEntry)
+    case gateways([GatewayEntry])
     /// What a gateway that asked to join the fleet needs, sealed for it.
     case invitation(String)
+    case audit(AuditAnswer)
     /// What `apply` changed, or would change: one line a change.
     case changes([String])
     /// Nothing was done: these instances would be wiped, and the command did not confirm it.
     case needsConfirmation([InstanceEntry])
+    case relays([RelayEntry])
+    /// What was done, and in how many of the fleet's relays it is in force.
+    indirect case atRelays(AdministrationReply, RelayReport)
     case failure(Failure)
+
+    /// Whether something was done.
+    var isDone: Bool {
+        switch self {
+        case .done, .warned, .changes: true
+        default: false
+        }
+    }
+
+    /// A relay on a machine of its own.
+    package struct RelayEntry: Sendable, Hashable, Codable {
+        package var name: String
+        package var cluster: String
+        /// Where it listens; nil until it has followed the feed.
+        package var port: UInt16?
+        /// The revision that is in force there; nil if this gateway has not heard of it.
+        package var applied: Int64?
+        /// Milliseconds since it answered last; nil if it never did since this gateway runs.
+        package var silent: Int64?
+        package var id: String
+    }
 
     /// A Kerberos realm.
     package struct RealmEntry: Sendable, Hashable, Codable {

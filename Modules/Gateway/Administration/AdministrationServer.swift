@@ -9,6 +9,7 @@ internal import SallyportWire
 /// Takes commands over a Unix socket in a 0700 directory, from the owner of the process and from root.
 struct AdministrationServer: Sendable {
     private let data: GatewayData
+    private let feed: FeedHub
     private let socket: (path: String, directory: DirectoryHandle?)
     private let server: NIOAsyncChannel<Connection, Never>
     private let logger: Logger
@@ -16,7 +17,9 @@ struct AdministrationServer: Sendable {
     typealias Connection = NIOAsyncChannel<ByteBuffer, ByteBuffer>
 
     /// Binds the socket of a data directory.
-    static func bind(data: GatewayData, path: String, logger: Logger) async throws -> AdministrationServer {
+    static func bind(
+        data: GatewayData, feed: FeedHub, path: String, logger: Logger
+    ) async throws -> AdministrationServer {
         let directory = AdministrationSocket.directory(of: path)
         // The directory is there, and closed to others, before the socket is bound in it.
         guard mkdir(directory, 0o700) == 0 || errno == EEXIST, chmod(directory, 0o700) == 0 else {
@@ -30,7 +33,7 @@ struct AdministrationServer: Sendable {
                     try Connection(wrappingChannelSynchronously: channel)
                 }
             }
-        return AdministrationServer(data: data, socket: socket, server: server, logger: logger)
+        return AdministrationServer(data: data, feed: feed, socket: socket, server: server, logger: logger)
     }
 
     /// Serves until the task is cancelled.
@@ -49,7 +52,7 @@ struct AdministrationServer: Sendable {
         do {
             // NIO's channel must be used before it is let go, even if it is refused.
             try await connection.executeThenClose { inbound, outbound in
-                guard try await isAllowed(connection.channel) else {
+                guard let actor = try await Self.administrator(connection.channel) else {
                     return logger.notice("An administration connection of another user was refused.")
                 }
                 var line: [UInt8] = []
@@ -57,7 +60,8 @@ struct AdministrationServer: Sendable {
                     line += buffer.readableBytesView
                     guard line.count <= AdministrationSocket.maximumCommand else { return }
                     guard line.last == UInt8(ascii: "\n") else { continue }
-                    try await outbound.write(ByteBuffer(bytes: try await answer(line) + [UInt8(ascii: "\n")]))
+                    try await outbound.write(
+                        ByteBuffer(bytes: try await answer(line, to: actor) + [UInt8(ascii: "\n")]))
                     line = []
                 }
             }
@@ -66,24 +70,37 @@ struct AdministrationServer: Sendable {
         }
     }
 
-    private func answer(_ line: [UInt8]) async throws -> [UInt8] {
+    private func answer(_ line: [UInt8], to actor: AuditActor) async throws -> [UInt8] {
         guard let command = try? JSONDecoder().decode(AdministrationCommand.self, from: Data(line)) else {
             let failure = AdministrationReply.Failure(
                 name: "invalid", message: "The gateway does not know this command: is it of another version?")
             return try Array(JSONEncoder().encode(AdministrationReply.failure(failure)))
         }
-        let reply = await data.perform(command)
+        let reply = await perform(command, by: actor)
         logger.info("An administrator's command was carried out.", metadata: ["command": "\(command.name)"])
         return try Array(JSONEncoder().encode(reply))
     }
 
-    /// The other end is the owner of this process, or root (SO_PEERCRED, unix(7)).
-    private func isAllowed(_ channel: any Channel) async throws -> Bool {
-        guard let provider = channel as? any SocketOptionProvider else { return false }
+    /// Waits until what a command takes away is in force at all relays, for a second at most.
+    private func perform(_ command: AdministrationCommand, by actor: AuditActor) async -> AdministrationReply {
+        let begin = ContinuousClock.now
+        let reply = await data.perform(command, by: actor)
+        if case .relays(let entries) = reply { return .relays(await feed.completed(entries)) }
+        guard command.withdraws, reply.isDone else { return reply }
+        guard let report = await feed.report(on: data.reached, since: begin) else { return reply }
+        return .atRelays(reply, report)
+    }
+
+    /// The user at the other end (SO_PEERCRED, unix(7)); nil if it is neither the owner of this process nor root.
+    private static func administrator(_ channel: any Channel) async throws -> AuditActor? {
+        guard let provider = channel as? any SocketOptionProvider else { return nil }
         let credentials: PeerCredentials = try await provider.unsafeGetSocketOption(
             level: NIOBSDSocket.OptionLevel.socket, name: NIOBSDSocket.Option(rawValue: SO_PEERCRED)
         ).get()
-        return credentials.uid == getuid() || credentials.uid == 0
+        let user = credentials.uid
+        guard user == getuid() || user == 0 else { return nil }
+        let account = try await NIOThreadPool.singleton.runIfActive { AdministrationAccess.accountName(user) }
+        return .socket(uid: user, account: account)
     }
 }
 

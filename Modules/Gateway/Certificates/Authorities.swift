@@ -85,32 +85,18 @@ struct Authorities: Sendable {
     let record: AuthorityRecord
     /// The authority in force.
     let issuing: CertificateAuthority
-    private let former: [(authority: AuthorityCertificate, until: Date)]
+    /// Those whose certificates are accepted, without their keys.
+    let accepted: AcceptedAuthorities
 
     init(_ record: AuthorityRecord) throws(GatewayError) {
         self.record = record
         issuing = try CertificateAuthority(record.present)
-        former = try record.former.map { former throws(GatewayError) in
-            (try AuthorityCertificate(former.certificate), former.until)
-        }
+        accepted = try AcceptedAuthorities(present: issuing.own, former: record.former)
     }
 
-    /// Reads a client's certificate, issued by the authority in force or by a former one that is still accepted.
+    /// See ``AcceptedAuthorities/instance(presented:now:)``.
     func instance(presented der: [UInt8], now: Date) throws(GatewayError) -> PresentedCertificate {
-        do throws(GatewayError) {
-            return try issuing.instance(presented: der, now: now)
-        } catch {
-            for (authority, until) in former where now < until {
-                if let presented = try? authority.instance(presented: der, now: now) { return presented }
-            }
-            throw error
-        }
-    }
-
-    /// Whether a certificate that was read before is still accepted.
-    func accept(_ presented: PresentedCertificate, at now: Date) -> Bool {
-        presented.authority == issuing.own.fingerprint
-            || former.contains { $0.authority.fingerprint == presented.authority && now < $0.until }
+        try accepted.instance(presented: der, now: now)
     }
 
     /// The trust that configurations announce to instances.

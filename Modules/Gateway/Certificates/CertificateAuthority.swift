@@ -67,13 +67,24 @@ struct CertificateAuthority: Sendable {
 
     /// A server's certificate, for serverAuth only.
     func server(host: String, now: Date) throws(GatewayError) -> StoredIdentity {
+        let key = P256.Signing.PrivateKey()
+        let der = try server(host: host, key: .init(key.publicKey), now: now)
+        return StoredIdentity(certificate: der, key: key.pemRepresentation)
+    }
+
+    /// The certificate of a relay's listener, for a key that only the relay has.
+    func server(host: String, key: Certificate.PublicKey, now: Date) throws(GatewayError) -> [UInt8] {
         let name: GeneralName =
             IPAddress(host).map { .ipAddress(ASN1OctetString(contentBytes: $0.bytes[...])) } ?? .dnsName(host)
-        let key = P256.Signing.PrivateKey()
-        let der = try issue(
-            key: .init(key.publicKey), subject: host, usage: .serverAuth, alternative: name,
-            lifetime: Lifetime.gateway, now: now)
-        return StoredIdentity(certificate: der, key: key.pemRepresentation)
+        return try issue(
+            key: key, subject: host, usage: .serverAuth, alternative: name, lifetime: Lifetime.gateway, now: now)
+    }
+
+    /// A relay's certificate for the feed, for clientAuth only.
+    func relay(_ id: RelayIdentifier, key: Certificate.PublicKey, now: Date) throws(GatewayError) -> [UInt8] {
+        try issue(
+            key: key, subject: id.description, usage: .clientAuth,
+            alternative: .uniformResourceIdentifier(id.uri), lifetime: Lifetime.gateway, now: now)
     }
 
     /// A certificate for signing configurations, with an extended key usage of its own, and its generation.

@@ -42,7 +42,8 @@ struct OwnIdentities: Sendable, Hashable {
 }
 
 extension StoredIdentity {
-    fileprivate func isDue(at now: Date) -> Bool {
+    /// Whether it has served two thirds of its life.
+    func isDue(at now: Date) -> Bool {
         guard let start = CertificateAuthority.start(ofDER: certificate),
             let end = CertificateAuthority.end(ofDER: certificate)
         else { return true }

@@ -36,16 +36,33 @@ struct AuthorityCertificate: Sendable {
     /// Reads a client's certificate: it must be issued by this authority, for clientAuth, and name an instance. Its
     /// expiry is not checked, since renewal accepts an expired one.
     func instance(presented der: [UInt8], now: Date) throws(GatewayError) -> PresentedCertificate {
-        let refusal = GatewayError(.unauthorized, "The certificate is not one of an instance of this gateway.")
+        guard let (leaf, uri) = client(presented: der, now: now), let name = InstanceName(uri) else {
+            throw GatewayError(.unauthorized, "The certificate is not one of an instance of this gateway.")
+        }
+        return PresentedCertificate(
+            name: name, serial: CertificateAuthority.serial(of: leaf), start: leaf.notValidBefore,
+            end: min(leaf.notValidAfter, certificate.notValidAfter), authority: fingerprint)
+    }
+
+    /// Reads the certificate of a relay of the fleet: as that of an instance, but with another kind of name.
+    func relay(presented der: [UInt8], now: Date) throws(GatewayError) -> PresentedRelay {
+        guard let (leaf, uri) = client(presented: der, now: now), let id = RelayIdentifier(uri: uri) else {
+            throw GatewayError(.unauthorized, "The certificate is not one of a relay of this fleet.")
+        }
+        return PresentedRelay(
+            id: id, serial: CertificateAuthority.serial(of: leaf),
+            end: min(leaf.notValidAfter, certificate.notValidAfter))
+    }
+
+    /// A certificate that this authority has issued for clientAuth, and its only name.
+    private func client(presented der: [UInt8], now: Date) -> (leaf: Certificate, uri: String)? {
         guard let leaf = try? Certificate(derEncoded: der), leaf.issuer == certificate.subject,
             certificate.publicKey.isValidSignature(leaf.signature, for: leaf), leaf.notValidBefore <= now,
             let usage = try? leaf.extensions.extendedKeyUsage, usage.contains(.clientAuth),
             let constraints = try? leaf.extensions.basicConstraints, case .notCertificateAuthority = constraints,
             let alternatives = try? leaf.extensions.subjectAlternativeNames, alternatives.count == 1,
-            case .uniformResourceIdentifier(let uri)? = alternatives.first, let name = InstanceName(uri)
-        else { throw refusal }
-        return PresentedCertificate(
-            name: name, serial: CertificateAuthority.serial(of: leaf), start: leaf.notValidBefore,
-            end: min(leaf.notValidAfter, certificate.notValidAfter), authority: fingerprint)
+            case .uniformResourceIdentifier(let uri)? = alternatives.first
+        else { return nil }
+        return (leaf, uri)
     }
 }

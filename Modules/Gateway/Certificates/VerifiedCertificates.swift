@@ -12,7 +12,7 @@ struct VerifiedCertificates: Sendable {
     private var known: [[UInt8]: PresentedCertificate] = [:]
 
     /// The contents of a certificate; nil if it was not verified, was dropped since, or is not accepted now.
-    func certificate(_ der: [UInt8], of authorities: Authorities, at now: Date)
+    func certificate(_ der: [UInt8], of authorities: AcceptedAuthorities, at now: Date)
         -> PresentedCertificate?
     {
         guard let known = known[der], known.start <= now, authorities.accept(known, at: now) else {

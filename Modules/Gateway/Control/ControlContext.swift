@@ -27,6 +27,9 @@ struct ControlContext: RequestContext {
     /// False if the peer has disconnected, or if its connection was closed to make room.
     var isConnected: Bool { channel.isActive }
 
+    /// Resets the connection, which is one of HTTP/1.1: its channel's parent is the listener.
+    func cutOff() { channel.eventLoop.execute { channel.reset() } }
+
     /// The certificate that the client presented, DER; nil if there is none.
     ///
     /// On HTTP/2 the TLS handler belongs to the connection, which is the parent of the stream's channel.

@@ -20,7 +20,9 @@ struct ControlPlane: Sendable {
     let names: NameService
     let current: CurrentState
     let tokens: TokenEndpoints
+    let feed: FeedService
     let metrics: GatewayMetrics
+    let audit: AuditRecorder
     private let queries = SharedLimiter<InstanceIdentifier>(.queries)
     private let fetches = SharedLimiter<InstanceIdentifier>(.configurations)
     private let renewals = SharedLimiter<InstanceIdentifier>(.renewals)
@@ -31,7 +33,7 @@ struct ControlPlane: Sendable {
 
     func router() -> Router<ControlContext> {
         let router = Router(context: ControlContext.self)
-        router.add(middleware: FailureMiddleware(metrics: metrics, logger: logger))
+        router.add(middleware: FailureMiddleware(metrics: metrics, audit: audit, current: current, logger: logger))
         router.get(RouterPath(ControlAPI.Path.health)) { _, _ in
             Response(
                 status: .ok, headers: [.contentType: ControlAPI.MediaType.json],
@@ -46,6 +48,7 @@ struct ControlPlane: Sendable {
         router.post(RouterPath(ControlAPI.Path.names)) { try await name($0, $1) }
         router.post(RouterPath(AuthTokenAPI.Path.issue)) { try await token($0, $1) }
         tokens.addRoutes(to: router)
+        feed.addRoutes(to: router)
         return router
     }
 
@@ -197,6 +200,8 @@ struct ControlPlane: Sendable {
 /// Turns errors into the body of ``ControlAPI/Failure``.
 struct FailureMiddleware: RouterMiddleware {
     let metrics: GatewayMetrics
+    let audit: AuditRecorder
+    let current: CurrentState
     let logger: Logger
 
     func handle(
@@ -213,6 +218,7 @@ struct FailureMiddleware: RouterMiddleware {
             return response
         } catch let error as GatewayError {
             count(request, error.code.description)
+            await tell(request, error.code, context)
             logger.log(
                 level: context.isConnected ? .notice : .debug, "A request was refused.",
                 metadata: ["path": "\(request.uri.path)", "code": "\(error.code)", "source": "\(context.source)"])
@@ -237,6 +243,14 @@ struct FailureMiddleware: RouterMiddleware {
         }
     }
 
+    private func tell(_ request: Request, _ code: GatewayError.Code, _ context: ControlContext) async {
+        let certificate = try? await context.peerCertificate()
+        let presented = certificate.flatMap { try? current.presented($0) }
+        audit.refused(
+            ControlOperation(path: request.uri.path).rawValue, code,
+            instance: presented?.name.instance.description, source: context.source)
+    }
+
     private func count(_ request: Request, _ result: String) {
         metrics.requests.add(1, ControlOperation(path: request.uri.path).rawValue, result)
     }
@@ -254,6 +268,7 @@ struct FailureMiddleware: RouterMiddleware {
             case .forbidden, .retired, .locked, .expired, .keyUsed, .keyExpired: (.forbidden, .credentialsFailed)
             case .invalid: (.badRequest, .serverCommunicationFailed)
             case .limited: (.tooManyRequests, .serverCommunicationFailed)
+            case .unreachable: (.serviceUnavailable, .serverCommunicationFailed)
             default: (.internalServerError, .serverCommunicationFailed)
             }
         return response(status: status, code: code, error.code.description, error.message)
@@ -268,6 +283,8 @@ struct FailureMiddleware: RouterMiddleware {
         if status == .unauthorized { headers[.wwwAuthenticate] = "Basic realm=\"sallyport\"" }
         // All limits here are rates per second.
         if status == .tooManyRequests { headers[.retryAfter] = "1" }
+        // The fleet's database: another gateway may reach it, and a fail-over takes seconds.
+        if status == .serviceUnavailable { headers[.retryAfter] = "2" }
         return Response(status: status, headers: headers, body: .init(byteBuffer: .init(bytes: body)))
     }
 }

@@ -8,6 +8,10 @@ struct ConfigurationBuilder: Sendable {
     let directory: Directory
     let record: InstanceRecord
     let settings: GatewaySettings
+    /// Of the fleet.
+    let gateways: [GatewayRecord]
+    /// By cluster: see ``GatewayData/ownRelays()``.
+    let relays: [String: [Endpoint]]
     /// The trust settings in the configuration.
     let trust: ConfigurationDocument.Trust
     /// The authorities that may have issued a relay's certificate, DER: a foreign relay may still have one by a former
@@ -47,7 +51,11 @@ struct ConfigurationBuilder: Sendable {
             aud: record.name.instance, epoch: record.epoch, iat: seconds, leaseEnd: seconds + directory.lease,
             status: status, code: code, entitlement: .init(id: id, version: version), user: .init(id: record.user),
             trust: trust, defaultRoute: .init(route: .deny))
-        guard Self.isWhole(document) else { return document }
+        guard Self.isWhole(document) else {
+            // Another gateway may be the one that tells it of the end of its withdrawal.
+            document.gateways = try settings.controls(of: gateways)
+            return document
+        }
         let user = directory.user(named: record.user, record.userID)
         document.user.principalName = user?.principalName
         document.entitlements = (user?.entitlements ?? [:]).sorted { $0.key < $1.key }.compactMap { id, versions in
@@ -77,6 +85,7 @@ struct ConfigurationBuilder: Sendable {
             secondary: directory.defaultRoute.secondary)
         document.defaultDomains = directory.defaultDomains
         document.clusters = try clusters()
+        document.gateways = try settings.controls(of: gateways)
         document.tls = .init(blocked: directory.blockedTLS.sorted(), floor: directory.tlsFloor)
         document.schemes = directory.schemes.sorted()
         document.realms = try directory.realms.sorted { $0.key < $1.key }.map { name, kdcs in
@@ -100,14 +109,17 @@ struct ConfigurationBuilder: Sendable {
 
     private func clusters() throws -> [ConfigurationDocument.Cluster] {
         let own = ConfigurationDocument.Cluster(
-            name: Route.mainCluster,
-            relays: [.init(try Endpoint(host: Host(settings.name), port: settings.relayPort), priority: 1)],
-            authorities: trust.authorities)
+            name: Route.mainCluster, relays: try relays(of: Route.mainCluster), authorities: trust.authorities)
         return [own]
-            + (try directory.clusters.sorted { $0.key < $1.key }.map { name, relays in
+            + (try directory.clusters.keys.sorted().map { name in
                 .init(
-                    name: name, relays: try relays.map { .init(try Endpoint($0.endpoint), priority: $0.priority) },
+                    name: name, relays: try relays(of: name),
                     authorities: try directory.authorities(of: name)?.ders ?? relayAuthorities)
             })
+    }
+
+    private func relays(of cluster: String) throws -> [RelayAccess.Relay] {
+        try Self.relays(declared: directory.clusters[cluster] ?? [], own: relays[cluster] ?? [])
+            .map { .init($0.endpoint, priority: $0.priority) }
     }
 }

@@ -17,12 +17,18 @@ final class CurrentState: Sendable {
     private let state: Lock<State>
     let clock: @Sendable () -> Date
     private let contacts: ContactLedger
+    /// Follows what the state is made of, if there is news.
+    private let follow: @Sendable () async -> Void
     /// Renewed certificates that the relay was the first to see. Any that overflow the buffer are seen again at the
     /// next CONNECT.
     let renewals: AsyncStream<PresentedCertificate>
     private let continuation: AsyncStream<PresentedCertificate>.Continuation
 
-    init(_ state: GatewayState, contacts: ContactLedger, clock: @escaping @Sendable () -> Date) {
+    init(
+        _ state: GatewayState, contacts: ContactLedger, clock: @escaping @Sendable () -> Date,
+        follow: @escaping @Sendable () async -> Void = {}
+    ) {
+        self.follow = follow
         self.state = Lock(State(value: state))
         self.contacts = contacts
         self.clock = clock
@@ -47,6 +53,11 @@ final class CurrentState: Sendable {
         return presented
     }
 
+    /// Reads a relay's certificate.
+    func relay(presenting der: [UInt8]) throws(GatewayError) -> PresentedRelay {
+        try value.authorities.relay(presented: der, now: clock())
+    }
+
     /// Whether an admitted instance may ask for a name.
     func judge(_ record: InstanceRecord, name host: SallyportCore.Host) -> NameVerdict {
         value.policy.judge(record, name: host)
@@ -63,6 +74,8 @@ extension CurrentState: RelayPolicy {
         let presented: PresentedCertificate
         let current: CurrentState
 
+        var instance: String { presented.name.instance.description }
+
         var instanceInGoodStanding: String? { current.value.policy.instanceInGoodStanding(presented) }
 
         func decide(_ target: Endpoint) -> RelayVerdict {
@@ -74,6 +87,8 @@ extension CurrentState: RelayPolicy {
             return judgement.verdict
         }
 
+        func catchUp() async { await current.follow() }
+
         /// A renewal does not end a tunnel, but the end of the authority that issued its certificate does: with that
         /// authority's leaked key, a certificate with any instance's serial number could have been made.
         func reconsider(_ target: Endpoint) -> RelayVerdict {
@@ -82,7 +97,7 @@ extension CurrentState: RelayPolicy {
             return state.policy.judgeOpen(presented.name, target: target)
         }
 
-        private func isAccepted(by authorities: Authorities) -> Bool {
+        private func isAccepted(by authorities: AcceptedAuthorities) -> Bool {
             authorities.accept(presented, at: current.clock())
         }
 

@@ -6,7 +6,7 @@ internal import SallyportWire
 
 extension GatewayData {
     /// Makes a link for one activation.
-    func issueKey(_ user: String, _ entitlement: String) async throws -> String {
+    func issueKey(_ user: String, _ entitlement: String, _ note: AuditNote) async throws -> String {
         guard let owner = directory.users[user] else {
             throw GatewayError(.notFound, "No user \(user): `admin user list` shows them.")
         }
@@ -18,7 +18,7 @@ extension GatewayData {
         let key = AccessKey.generate()
         let record = AccessKeyRecord(user: user, userID: owner.id, entitlement: id, issued: clock())
         let digest = AccessKey.digest(key, of: user)
-        try await store.add(record, under: digest)
+        try await store.add(record, under: digest, audit: note.with(.key, record.id.description))
         let fingerprint = Array(SHA256.hash(data: authority.der))
         return try ActivationLink(
             gateway: Endpoint(host: Host(settings.name), port: settings.controlPort),
@@ -43,8 +43,8 @@ extension GatewayData {
     /// Destroys unused keys: one, or all of a user.
     ///
     /// - Returns: the number of keys destroyed.
-    func revokeKeys(_ which: AdministrationCommand.KeySelection) async throws -> Int {
-        try await store.removeAccessKeys { all in
+    func revokeKeys(_ which: AdministrationCommand.KeySelection, _ note: AuditNote) async throws -> Int {
+        try await store.removeAccessKeys(audit: note) { all in
             let keys = all.filter(which.contains)
             if case .one(let id) = which {
                 guard let record = keys.first else {
@@ -60,8 +60,10 @@ extension GatewayData {
 
     /// Removes the records of keys that are older than ``AccessKeyRecord/memory``.
     func forgetOldKeys() async throws {
-        let oldest = clock().addingTimeInterval(-AccessKeyRecord.memory)
-        _ = try await store.removeAccessKeys { Set($0.filter { $0.issued < oldest }.map(\.id)) }
+        let now = clock()
+        let oldest = now.addingTimeInterval(-AccessKeyRecord.memory)
+        let note = AuditNote.maintenance("key.forget", at: now).with(.gateway, settings.name)
+        _ = try await store.removeAccessKeys(audit: note) { Set($0.filter { $0.issued < oldest }.map(\.id)) }
     }
 }
 

@@ -6,41 +6,56 @@ internal import X509
 
 extension GatewayData {
     /// Carries out one command as one transaction. The reply contains the error if it failed.
-    package func perform(_ command: AdministrationCommand) async -> AdministrationReply {
-        do throws(GatewayError) { return try await carryOut(command) } catch {
+    package func perform(_ command: AdministrationCommand, by actor: AuditActor) async -> AdministrationReply {
+        do throws(GatewayError) { return try await carryOut(command, by: actor) } catch {
             return .failure(.init(name: error.code.description, message: error.message))
         }
     }
 
-    /// Carries out one command as one transaction.
-    func carryOut(_ command: AdministrationCommand) async throws(GatewayError) -> AdministrationReply {
-        do { return try await performed(command) } catch { throw GatewayError(error) }
+    /// Carries out one command as one transaction, in which its entry in the audit trail is written too. A command that
+    /// does nothing, since it is refused or asks for a confirmation, has an entry as well.
+    func carryOut(
+        _ command: AdministrationCommand, by actor: AuditActor
+    ) async throws(GatewayError) -> AdministrationReply {
+        do {
+            guard var event = AuditEvent(command, by: actor, at: clock()) else { return try await listed(command) }
+            event[.gateway] = settings.name
+            return try await audited(event) { try await performed(command, AuditNote(event)) }
+        } catch {
+            throw GatewayError(error)
+        }
     }
 
-    private func performed(_ command: AdministrationCommand) async throws -> AdministrationReply {
-        if let reply = try await listed(command) { return reply }
+    private func performed(_ command: AdministrationCommand, _ note: AuditNote) async throws -> AdministrationReply {
         switch command {
         case .addRealm(_, let kdc):
-            let reply = try await changed(by: command)
+            let reply = try await changed(by: command, note)
             guard reply == .done, let warning = directory.warning(ofKDC: try Directory.kdc(kdc)) else { return reply }
             return .warned(warning)
-        case .issueKey(let user, let entitlement): return .link(try await issueKey(user, entitlement))
-        case .revokeKeys(let which): return .revoked(try await revokeKeys(which))
-        case .authority(let action): return try await perform(action)
-        case .invite(let request): return .invitation(try invitation(for: request))
+        case .issueKey(let user, let entitlement): return .link(try await issueKey(user, entitlement, note))
+        case .revokeKeys(let which): return .revoked(try await revokeKeys(which, note))
+        case .authority(let action): return try await perform(action, note)
+        case .removeGateway(let name): return try await removeGateway(name, note)
+        case .removeRelay(let name):
+            try await removeRelay(named: name, note)
+            return .done
+        case .invite(let request):
+            return .invitation(
+                request.hasPrefix(RelayRequest.prefix)
+                    ? try await relayInvitation(for: request, note) : try await invitation(for: request, note))
         case .withdraw(let instance, let withdrawal, let confirmed):
-            return try await withdraw(instance, withdrawal, confirmed: confirmed)
-        case .apply(let yaml, let prune, let dryRun, let confirmed):
-            return try await apply(Declaration(yaml: yaml), prune: prune, dryRun: dryRun, confirmed: confirmed)
-        default: return try await changed(by: command)
+            return try await withdraw(instance, withdrawal, confirmed: confirmed, note)
+        case .apply(let yaml, let prune, _, let confirmed):
+            return try await apply(Declaration(yaml: yaml), prune: prune, confirmed: confirmed, note)
+        case .audit(let request): return .audit(try await answer(request, note))
+        default: return try await changed(by: command, note)
         }
     }
 
     private func apply(
-        _ declaration: Declaration, prune: Bool, dryRun: Bool, confirmed: Bool
+        _ declaration: Declaration, prune: Bool, confirmed: Bool, _ note: AuditNote
     ) async throws -> AdministrationReply {
-        if dryRun { return .changes(directory.difference(to: try directory.applying(declaration, prune: prune))) }
-        return try await revise { directory in
+        try await revise(note) { directory in
             let new = try directory.applying(declaration, prune: prune)
             return DirectoryEdit(directory: new, isConfirmed: confirmed, changes: directory.difference(to: new))
         } reply: {
@@ -48,8 +63,10 @@ extension GatewayData {
         }
     }
 
-    private func changed(by command: AdministrationCommand) async throws -> AdministrationReply {
-        try await revise { directory in
+    private func changed(
+        by command: AdministrationCommand, _ note: AuditNote
+    ) async throws -> AdministrationReply {
+        try await revise(note) { directory in
             var new = directory
             let confirmed = try new.apply(command)
             return DirectoryEdit(directory: new, isConfirmed: confirmed)
@@ -60,10 +77,10 @@ extension GatewayData {
 
     /// Changes the directory, unless instances would end by it and that is not confirmed; then the reply is a question.
     private func revise(
-        _ edit: @escaping @Sendable (Directory) throws -> DirectoryEdit,
+        _ note: AuditNote, _ edit: @escaping @Sendable (Directory) throws -> DirectoryEdit,
         reply: (DirectoryEdit) -> AdministrationReply
     ) async throws -> AdministrationReply {
-        switch try await store.revise(knownDirectory, at: clock(), edit) {
+        switch try await store.revise(knownDirectory, at: clock(), audit: note, edit) {
         case .done(let revision, let edit):
             try await catchUp(to: revision)
             return reply(edit)

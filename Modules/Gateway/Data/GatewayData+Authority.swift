@@ -1,30 +1,43 @@
 internal import Foundation
+internal import HashTreeCollections
 internal import SallyportBase
 internal import SallyportWire
 
 // Rotation and revocation: which authority issues certificates, which are accepted, and whose configurations are
 // trusted.
 extension GatewayData {
-    func perform(_ action: AuthorityAction) async throws -> AdministrationReply {
+    func perform(_ action: AuthorityAction, _ note: AuditNote) async throws -> AdministrationReply {
         switch action {
-        case .status: try await refresh()
-        case .rotate: try await announceAuthority()
+        case .status: return try await authorityStatus()
+        case .rotate: try await announceAuthority(note)
         case .finish(let confirmed):
             try await refresh()
-            try await finishRotation(confirmed: confirmed)
-        case .revoke(let confirmed): try await revoke(confirmed: confirmed)
+            try await finishRotation(confirmed: confirmed, note)
+        case .revoke(let confirmed):
+            // Under the present authority: what a former one vouches for is not trusted behind a revocation.
+            _ = try? await checkpoint()
+            let signers = authorities.record.signers
+            try await revoke(confirmed: confirmed, note)
+            // By the new signer. If it cannot be made now, it is made later: the revocation does not wait for it.
+            revokedSigners = signers
+            _ = try? await checkpoint()
         }
         return .authority(authorityEntry)
     }
 
+    func authorityStatus() async throws -> AdministrationReply {
+        try await refresh()
+        return .authority(authorityEntry)
+    }
+
     /// Creates the next authority, and announces it in every configuration from now on.
-    private func announceAuthority() async throws {
+    private func announceAuthority(_ note: AuditNote) async throws {
         let (name, now) = (settings.name, clock())
         let newest = try await store.newestEpoch()
-        try await revise { record in try record.announcing(under: name, after: newest, at: now) }
+        try await revise(note) { record in try record.announcing(under: name, after: newest, at: now) }
         // A configuration that was signed before the announcement was in force does not name the next authority.
         let last = try await store.newestEpoch()
-        try await revise { record in
+        try await revise(.maintenance("authority.epoch", at: now)) { record in
             guard let epoch = record.next?.epoch, epoch < last else { return nil }
             var record = record
             record.next?.epoch = last
@@ -33,12 +46,16 @@ extension GatewayData {
     }
 
     /// Changes the authorities, durably and in force when it returns; nothing if `edit` returns nil.
-    private func revise(_ edit: @escaping @Sendable (AuthorityRecord) throws -> AuthorityRecord?) async throws {
-        if let revision = try await store.revise(edit) { try await catchUp(to: revision) }
+    private func revise(
+        _ note: AuditNote, _ edit: @escaping @Sendable (AuthorityRecord) throws -> AuthorityRecord?
+    ) async throws {
+        if let revision = try await store.revise(audit: note.with(.gateway, settings.name), edit) {
+            try await catchUp(to: revision)
+        }
     }
 
     /// Puts the announced authority in force. From now on, only instances that know of it accept the gateway.
-    private func finishRotation(confirmed: Bool) async throws {
+    private func finishRotation(confirmed: Bool, _ note: AuditNote) async throws {
         guard let next = authorities.record.next else {
             throw GatewayError(.invalid, "No authority is announced: `gateway authority rotate` announces one.")
         }
@@ -50,12 +67,12 @@ extension GatewayData {
                 "\(waiting.count) of the instances have not heard of the next authority, and would need a new "
                     + "activation: \(names)\(waiting.count > 10 ? ", …" : ""). `--yes` does it.")
         }
-        try await finish(next)
+        try await finish(next, note)
     }
 
-    private func finish(_ next: AuthorityRecord.Next) async throws {
+    private func finish(_ next: AuthorityRecord.Next, _ note: AuditNote) async throws {
         let now = clock()
-        try await revise { record in
+        try await revise(note) { record in
             // Another gateway may have finished it meanwhile.
             guard record.next?.identity == next.identity else { return nil }
             return record.finished(at: now)
@@ -63,8 +80,8 @@ extension GatewayData {
     }
 
     /// Begins another generation of signers, with a new certificate of the server, and drops former authorities.
-    private func revoke(confirmed: Bool) async throws {
-        try await revise { record in
+    private func revoke(confirmed: Bool, _ note: AuditNote) async throws {
+        try await revise(note) { record in
             guard record.former.isEmpty || confirmed else {
                 throw GatewayError(
                     .needsConfirmation,
@@ -92,10 +109,10 @@ extension GatewayData {
         if let next = authorities.record.next,
             now.timeIntervalSince(next.announced) >= AuthorityRecord.overlap
         {
-            return try await finish(next)
+            return try await finish(next, .maintenance("authority.finish", at: now))
         }
         guard authorities.record.former.contains(where: { $0.until <= now }) else { return }
-        try await revise { record in
+        try await revise(.maintenance("authority.drop", at: now)) { record in
             var record = record
             record.former.removeAll { $0.until <= now }
             return record

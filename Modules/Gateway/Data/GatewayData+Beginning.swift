@@ -37,7 +37,8 @@ extension GatewayData {
     ) async throws {
         let host = try host(name)
         let state = try await membership.withStore(through: databases) { database, key in
-            try await FleetStore(database, key: key).changes(after: nil)
+            try await FleetSchema.upgrade(database)
+            return try await FleetStore(database, key: key).changes(after: nil)
         }
         guard let record = state.authorities?.value else { throw FleetTables.missing("authority") }
         let identities = try OwnIdentities(host: host, under: Authorities(record), at: Date())
@@ -67,7 +68,10 @@ extension GatewayData {
             return try await GatewayData(EmbeddedStore(store), own: own, clock: clock)
         }
         let (database, key) = try membership.open(through: databases)
-        do { return try await GatewayData(FleetStore(database, key: key), own: own, clock: clock) } catch {
+        do {
+            try await FleetSchema.upgrade(database)
+            return try await GatewayData(FleetStore(database, key: key), own: own, clock: clock)
+        } catch {
             await database.close()
             throw error
         }
@@ -118,11 +122,14 @@ extension GatewayData {
     /// Invites another gateway into the fleet.
     ///
     /// - Parameter request: as the other gateway printed it.
-    func invitation(for request: String) throws -> String {
+    func invitation(for request: String, _ note: AuditNote) async throws -> String {
         guard let membership = try own.membership() else {
             throw GatewayError(
                 .invalid, "This gateway stands alone: `gateway init --database` makes one that others can join.")
         }
-        return try Invitation.text(of: membership, for: JoinRequest(request))
+        let text = try Invitation.text(of: membership, for: JoinRequest(request))
+        // Before it is handed out.
+        if let event = note.event() { try await store.append(event) }
+        return text
     }
 }

@@ -12,21 +12,28 @@ extension GatewayData {
     var serverIdentity: StoredIdentity { server }
     var name: String { settings.name }
 
-    /// Remembers the ports that the gateway listens on, which links and cluster `main` name.
+    /// Remembers the ports that the gateway listens on, which links and cluster `main` name, and tells the fleet.
     func listens(controlPort: UInt16, relayPort: UInt16) async throws {
         var settings = settings
         settings.controlPort = controlPort
         settings.relayPort = relayPort
         settings.starts += 1
+        settings.id = settings.id ?? GatewayIdentifier()
         try await own.keep(settings)
         self.settings = settings
         tell(.directory)
+        try await register()
     }
 
     /// A server certificate for a foreign relay.
-    func issued(host: String) throws(GatewayError) -> StoredIdentity {
+    func issued(host: String, by actor: AuditActor) async throws -> StoredIdentity {
         guard let host = try? Host(host) else { throw GatewayError(.invalid, "HOST is a host name or an address.") }
-        return try authority.server(host: host.bareText, now: clock())
+        let identity = try authority.server(host: host.bareText, now: clock())
+        var event = AuditEvent(.administration, by: actor, at: clock(), outcome: "done")
+        (event[.gateway], event[.action], event[.target]) = (settings.name, "certificate", host.bareText)
+        // Before it is handed out.
+        try await store.append(event)
+        return identity
     }
 
     /// Renews the gateway's own certificates after two thirds of their life, once the changes of authorities that are

@@ -1,4 +1,5 @@
 internal import Foundation
+internal import HashTreeCollections
 internal import SallyportCore
 internal import SallyportWire
 
@@ -15,7 +16,9 @@ extension GatewayData {
         let asked = version.flatMap(EntitlementVersion.init) ?? admitted.version.flatMap(EntitlementVersion.init)
         let chosen = asked ?? directory.versions(for: admitted).last
         let id = presented.name.instance
-        if admitted.version != chosen?.description { try await change(id) { $0.version = chosen?.description } }
+        if admitted.version != chosen?.description {
+            try await change(id, audit: nil) { $0.version = chosen?.description }
+        }
         let granted = try await store.nextEpoch(
             of: id, atLeast: Int64(now.timeIntervalSince1970 * 1000), seen: contacts.last(with: id))
         try await catchUp(to: granted.revision)
@@ -29,8 +32,8 @@ extension GatewayData {
         guard var record = instances[id] else { throw GatewayError(.unauthorized, "The instance is not known here.") }
         record.epoch = epoch
         let builder = ConfigurationBuilder(
-            directory: directory, record: record, settings: settings, trust: authorities.announced,
-            relayAuthorities: authorities.all, now: now)
+            directory: directory, record: record, settings: settings, gateways: gateways, relays: try ownRelays(),
+            trust: authorities.announced, relayAuthorities: authorities.all, now: now)
         return ConfigurationOrder(builder: builder, version: version, revision: revision, signer: signer)
     }
 }

@@ -1,5 +1,6 @@
 internal import Crypto
 internal import Foundation
+internal import HashTreeCollections
 internal import SallyportBase
 internal import SallyportSecureStore
 internal import SallyportWire
@@ -56,8 +57,10 @@ extension GatewayData {
         let instance = InstanceRecord(
             name: name, user: record.user, userID: record.userID, certificate: .init(certificate), activated: now)
         let use = AccessKeyRecord.Use(publicKey: keyDigest, instance: name, certificate: certificate, time: now)
-        let consumption = try await store.consume(digest, for: use, by: instance, known: knownDirectory) {
-            directory, key in
+        let note = note(.activation, of: instance).with(.key, record.id.description)
+        let consumption = try await store.consume(
+            digest, for: use, by: instance, known: knownDirectory, audit: note
+        ) { directory, key in
             guard !directory.versions(for: key).isEmpty else { throw AccessKeyRecord.refusal }
         }
         switch consumption {
@@ -82,7 +85,10 @@ extension GatewayData {
             record = try await admitted(presented)
         } catch let error as GatewayError {
             guard error.code == .retired else { throw error }
-            try await change(presented.name.instance) { $0.withdrawals.insert(.locked) }
+            let note = note(.lock, of: instances[presented.name.instance])
+            try await change(presented.name.instance, audit: note.with(.detail, "store copied")) {
+                $0.withdrawals.insert(.locked)
+            }
             throw GatewayError(.locked, "The certificate was replaced: the store was copied, and is locked now.")
         }
         guard record.ended == nil, !directory.versions(for: record).isEmpty else {
@@ -90,7 +96,9 @@ extension GatewayData {
         }
         let key = try CertificateAuthority.key(ofRequest: request)
         let certificate = try authority.instance(presented.name, key: key, now: now)
-        try await change(presented.name.instance) { $0.renewed = .init(certificate) }
+        try await change(presented.name.instance, audit: note(.renewal, of: record)) {
+            $0.renewed = .init(certificate)
+        }
         return [certificate, authority.der]
     }
 }

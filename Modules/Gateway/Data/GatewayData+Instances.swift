@@ -1,4 +1,5 @@
 internal import Foundation
+internal import HashTreeCollections
 internal import SallyportBase
 internal import SallyportSecureStore
 internal import SallyportWire
@@ -8,13 +9,16 @@ internal import SallyportWire
 extension GatewayData {
     /// Changes the record of an instance; durable and in force when this returns.
     ///
-    /// - Parameter edit: decides by the record in the store, in a transaction; pure.
+    /// - Parameters:
+    ///   - note: what the audit trail tells of it; nil for what the instance reports of itself.
+    ///   - edit: decides by the record in the store, in a transaction; pure.
     @discardableResult
     func change<Value: Sendable>(
-        _ id: InstanceIdentifier, _ edit: @escaping @Sendable (inout InstanceRecord) throws -> Value
+        _ id: InstanceIdentifier, audit note: AuditNote?,
+        _ edit: @escaping @Sendable (inout InstanceRecord) throws -> Value
     ) async throws -> InstanceChange<Value> {
         let seen = contacts.last(with: id)
-        let change = try await store.change(id) { (record: inout InstanceRecord) in
+        let change = try await store.change(id, audit: note) { (record: inout InstanceRecord) in
             let before = record
             let value = try edit(&record)
             // The last contact goes along with any write, and makes none of its own.
@@ -29,7 +33,7 @@ extension GatewayData {
     ///
     /// - Returns: `done`, or `needsConfirmation` for a wipe that was not confirmed.
     func withdraw(
-        _ text: String, _ withdrawal: AdministrationCommand.Withdrawal, confirmed: Bool
+        _ text: String, _ withdrawal: AdministrationCommand.Withdrawal, confirmed: Bool, _ note: AuditNote
     ) async throws -> AdministrationReply {
         guard let id = InstanceIdentifier(text) else {
             throw GatewayError(.notFound, "No instance \(text): `admin instances` shows them.")
@@ -39,7 +43,7 @@ extension GatewayData {
             return .needsConfirmation([entry(record)])
         }
         let now = clock()
-        try await change(id) { record in
+        try await change(id, audit: note.owned(by: instances[id])) { record in
             try Self.check(record, admits: withdrawal)
             switch withdrawal {
             case .block: record.withdrawals.insert(.blocked)
@@ -89,7 +93,7 @@ extension GatewayData {
         if standing.isAccepted { contacts.note(record.name.instance, at: clock()) }
         switch standing {
         case .current: return record
-        case .renewed: return try await change(record.name.instance) { $0.adopt(presented.serial) }.record
+        case .renewed: return try await change(record.name.instance, audit: nil) { $0.adopt(presented.serial) }.record
         case .retired: throw GatewayError(.retired, "The certificate was replaced by a renewed one.")
         case .unknown: throw GatewayError(.unauthorized, "The certificate is not known here.")
         }

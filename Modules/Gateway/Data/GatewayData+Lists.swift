@@ -1,32 +1,45 @@
 internal import FoundationEssentials
+internal import HashTreeCollections
 internal import SallyportCore
 internal import SallyportWire
 
 // Commands that only list.
 extension GatewayData {
-    /// The answer to a command that lists something; nil for every other command.
-    func listed(_ command: AdministrationCommand) async throws -> AdministrationReply? {
+    /// The answer to a command that only lists something.
+    func listed(_ command: AdministrationCommand) async throws -> AdministrationReply {
         switch command {
         case .listUsers: .users(directory.users.keys.sorted())
         case .listApplications: .applications(directory.applicationEntries)
         case .listServers: .servers(directory.serverEntries)
         case .listRoutes: .routes(directory.routeEntries)
         case .listClusters: .clusters(try clusterEntries())
+        case .listRelays: .relays(relays.relays.sorted { $0.name < $1.name }.map(AdministrationReply.RelayEntry.init))
         case .listRealms:
             .realms(directory.realms.sorted { $0.key < $1.key }.map { .init(realm: $0.key, kdcs: $0.value) })
         case .listInstances: .instances(instances.values.map(entry).sorted { $0.instance < $1.instance })
         case .listKeys(let user): .accessKeys(try await accessKeys(of: user))
+        case .listGateways: .gateways(try await gatewayEntries())
         case .show: .configuration(try directory.declaration.yaml())
-        default: nil
+        case .apply(let yaml, let prune, dryRun: true, _):
+            .changes(directory.difference(to: try directory.applying(Declaration(yaml: yaml), prune: prune)))
+        case .authority: try await authorityStatus()
+        default: throw GatewayError(.internalFailure, "The command is not one that lists.")
         }
     }
 
-    /// With the gateway's own relay, as apps are told of it.
+    /// With the relays that belong to clusters by themselves, as apps are told of them.
     private func clusterEntries() throws -> [AdministrationReply.ClusterEntry] {
-        let relay = try Endpoint(host: Host(settings.name), port: settings.relayPort)
-        let own = AdministrationReply.ClusterEntry(
-            name: Route.mainCluster, relays: [.init(endpoint: relay.description)])
-        return (directory.clusterEntries + [own]).sorted { $0.name < $1.name }
+        let own = try ownRelays()
+        return try (directory.clusters.keys + [Route.mainCluster]).sorted().map { name in
+            let relays = try ConfigurationBuilder.relays(
+                declared: directory.clusters[name] ?? [], own: own[name] ?? [])
+            let sorted = relays.sorted {
+                ($0.priority, $0.endpoint.description) < ($1.priority, $1.endpoint.description)
+            }
+            return .init(
+                name: name, relays: sorted.map { .init(endpoint: $0.endpoint.description, priority: $0.priority) },
+                authorities: (try? directory.authorities(of: name))?.fingerprints)
+        }
     }
 
     func entry(_ record: InstanceRecord) -> AdministrationReply.InstanceEntry {

@@ -1,3 +1,4 @@
+internal import HashTreeCollections
 internal import SallyportCore
 internal import SallyportWire
 
@@ -28,7 +29,8 @@ extension GatewayData {
         let certificate = try await known(presented).standing(of: presented.serial)
         guard certificate != .unknown else { throw GatewayError(.unauthorized, "The certificate is not known here.") }
         if certificate.isAccepted { contacts.note(presented.name.instance, at: clock()) }
-        return try await change(presented.name.instance) { record in
+        let note = note(.lock, of: instances[presented.name.instance]).with(.detail, "store put back")
+        return try await change(presented.name.instance, audit: note) { record in
             guard stored < record.stored else {
                 // A report under a retired certificate is used only if it speaks against the store. An epoch that was
                 // never signed is not recorded: no later report could reach it.

@@ -1,5 +1,6 @@
 internal import Crypto
 internal import Foundation
+internal import HashTreeCollections
 internal import SallyportBase
 internal import SallyportCore
 internal import SallyportSecureStore
@@ -13,15 +14,22 @@ internal import X509
 package actor GatewayData {
     let store: any GatewayStore
     let own: OwnStore
+    /// This gateway's chain in the audit trail.
+    let accessChain: AuditChainName
     /// The revision of the store that the memory has reached.
     private var followed: Int64 = 0
-    /// The revisions of the store with which the directory and the authorities came.
+    /// The revisions of the store with which the directory, the authorities and the gateways came.
     private var directoryRevision: Int64 = 0
     private var authoritiesRevision: Int64 = 0
+    private var gatewaysRevision: Int64 = 0
     /// Applies what is new in the store, one run at a time.
     private var following: Task<Void, any Error>?
     private(set) var directory = Directory() { didSet { revision += 1 } }
-    private(set) var instances: [InstanceIdentifier: InstanceRecord] = [:]
+    private(set) var relays = RelayTable() { didSet { revision += 1 } }
+    private var relaysRevision: Int64 = 0
+    /// What followers of the feed have still to hear.
+    private var log = FeedLog()
+    private(set) var instances = InstanceTable()
     var settings: GatewaySettings { didSet { revision += 1 } }
     /// Increases with each change of what instances share.
     private(set) var revision: UInt64 = 1
@@ -31,7 +39,9 @@ package actor GatewayData {
     var snapshot: (revision: UInt64, value: RelaySnapshot)?
     private(set) var authorities: Authorities { didSet { revision += 1 } }
     private(set) var identities: OwnIdentities
-    var tokenKeys: TokenKeys { didSet { readyTokenKeys = ReadyTokenKeys(tokenKeys) } }
+    /// Of the fleet, this one included once it has listened.
+    private(set) var gateways: [GatewayRecord] = [] { didSet { readyTokenKeys = makeReadyTokenKeys() } }
+    var tokenKeys: TokenKeys { didSet { readyTokenKeys = makeReadyTokenKeys() } }
     private(set) var readyTokenKeys: ReadyTokenKeys
     /// The published state; kept up to date once it was asked for.
     private var current: CurrentState?
@@ -44,6 +54,8 @@ package actor GatewayData {
     private var observers: [Observer] = []
     /// When the change that is being reported was committed, for metrics.
     private(set) var committed = ContinuousClock.now
+    /// The generation of signers before a revocation, until the audit trail's checkpoint is of a new one.
+    var revokedSigners: Int64?
     /// Counts wrong access keys by source.
     var wrongTries = RateLimiter<[UInt8]>(.wrongTries)
 
@@ -57,6 +69,7 @@ package actor GatewayData {
             throw GatewayError(.notInitialized, "There is no authority here: `sallyport gateway init` creates one.")
         }
         (self.store, self.own, self.clock) = (store, own, clock)
+        accessChain = .access(try await own.auditIdentity())
         settings = content.settings
         identities = content.identities
         tokenKeys = TokenKeys(content.tokenKeys)
@@ -104,6 +117,13 @@ extension GatewayData {
     /// The directory, as the store's transactions take it.
     var knownDirectory: Revised<Directory> { Revised(value: directory, revision: directoryRevision) }
 
+    /// The revision that the memory has reached.
+    var reached: Int64 { followed }
+
+    private func makeReadyTokenKeys() -> ReadyTokenKeys {
+        ReadyTokenKeys(tokenKeys, besides: gateways.filter { $0.id != settings.id }.flatMap(\.tokenKeys))
+    }
+
     /// Follows the store at least to a revision that is committed.
     func catchUp(to revision: Int64) async throws {
         while followed < revision { try await catchUp() }
@@ -139,12 +159,34 @@ extension GatewayData {
             told = [.identities, .directory]
         }
         told += note(changes.instances)
+        let hasOtherUsers = changes.directory.map { $0.value.users != directory.users } ?? false
         if let directory = changes.directory, directory.revision > directoryRevision {
             (self.directory, directoryRevision) = (directory.value, directory.revision)
             if !told.contains(where: \.concernsAll) { told.append(.directory) }
         }
-        followed = max(followed, changes.revision)
+        if let change = note(changes.gateways) { told.append(change) }
+        if let relays = changes.relays, relays.revision > relaysRevision {
+            (self.relays, relaysRevision) = (relays.value, relays.revision)
+            if !told.contains(where: \.concernsAll) { told.append(.directory) }
+        }
+        if changes.revision > followed {
+            followed = changes.revision
+            log.note(
+                .init(
+                    revision: followed, instances: changes.instances.map(\.name.instance),
+                    isDirectory: changes.directory != nil, isUsers: hasOtherUsers,
+                    isAuthorities: changes.authorities != nil || changes.relays != nil))
+        }
         tell(told)
+    }
+
+    /// - Returns: the change of which others must hear: apps if they are to ask others than before.
+    private func note(_ new: Revised<[GatewayRecord]>?) -> GatewayChange? {
+        guard let new, new.revision > gatewaysRevision else { return nil }
+        let old = gateways
+        (gateways, gatewaysRevision) = (new.value.sorted { $0.id.description < $1.id.description }, new.revision)
+        let hasMoved = old.map { [$0.control, $0.relay] } != gateways.map { [$0.control, $0.relay] }
+        return hasMoved ? .directory : .tokenKeys
     }
 
     /// Enters records that are as new as those in memory.
@@ -162,7 +204,30 @@ extension GatewayData {
     /// Enters the result of a change of an instance's record that this gateway has made.
     func settle<Value>(_ change: InstanceChange<Value>) async throws {
         if let revision = change.revision { return try await catchUp(to: revision) }
-        _ = note([change.record])
+        // The record may also have a change of another gateway's, which is not followed yet.
+        tell(note([change.record]))
+    }
+}
+
+// MARK: The feed
+
+extension GatewayData {
+    /// What a follower that has reached `position` has still to hear; nil for nothing.
+    ///
+    /// - Parameter position: nil for a follower that has nothing yet.
+    func feed(after position: Int64?) -> FeedUpdate? {
+        if let position, position >= followed { return nil }
+        let changes = position.flatMap { log.changes(after: $0) } ?? .everything
+        var update = FeedUpdate(from: changes.isEverything ? nil : position, revision: followed)
+        if changes.isDirectory { update.directory = directory.forRelays }
+        if changes.isUsers { update.users = directory.usersForRelays }
+        if changes.isAuthorities {
+            update.authorities = FeedAuthorities(authorities)
+            update.controls = relays.controls
+        }
+        update.instances =
+            changes.isEverything ? .all(instances) : .some(changes.instances.compactMap { instances[$0] })
+        return update
     }
 }
 
@@ -191,13 +256,15 @@ extension GatewayData {
 extension GatewayData {
     private var state: GatewayState {
         GatewayState(
-            policy: relaySnapshot(), authorities: authorities, server: server, tokenKeys: readyTokenKeys)
+            policy: relaySnapshot(), authorities: authorities.accepted, server: server, tokenKeys: readyTokenKeys)
     }
 
     /// The published state, kept up to date from here on.
     func currentState() -> CurrentState {
         if let current { return current }
-        let made = CurrentState(state, contacts: contacts, clock: clock)
+        let made = CurrentState(state, contacts: contacts, clock: clock) { [weak self] in
+            try? await self?.catchUp()
+        }
         current = made
         return made
     }

@@ -4,13 +4,13 @@ internal import SallyportCore
 final class GatewayState: Sendable {
     /// The policy by which the relay decides.
     let policy: RelaySnapshot
-    let authorities: Authorities
+    let authorities: AcceptedAuthorities
     /// The certificate of all listeners, and its key.
     let server: StoredIdentity
     /// The keys with which tokens are signed and verified.
     let tokenKeys: ReadyTokenKeys
 
-    init(policy: RelaySnapshot, authorities: Authorities, server: StoredIdentity, tokenKeys: ReadyTokenKeys) {
+    init(policy: RelaySnapshot, authorities: AcceptedAuthorities, server: StoredIdentity, tokenKeys: ReadyTokenKeys) {
         (self.policy, self.authorities, self.server, self.tokenKeys) = (policy, authorities, server, tokenKeys)
     }
 }

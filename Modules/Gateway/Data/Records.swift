@@ -202,4 +202,6 @@ struct GatewaySettings: Codable, Sendable {
     var relayPort: UInt16
     /// The first event id; it increases with each start, so that ids never repeat.
     var starts: UInt64 = 0
+    /// Made when it first listens; nil before.
+    var id: GatewayIdentifier?
 }

@@ -1,10 +1,17 @@
 internal import Foundation
+internal import HashTreeCollections
 internal import SallyportCore
 internal import SallyportWire
 
+/// All instances. Persistent: a copy shares what does not change, so that publishing one instance's change costs nothing
+/// for all the others.
+typealias InstanceTable = TreeDictionary<InstanceIdentifier, InstanceRecord>
+
 /// The data for the relay's decisions: the policy at one moment, without I/O.
+///
+/// What is computed from the directory, routing tables above all, is kept apart from the instances.
 struct RelaySnapshot: Sendable {
-    private var instances: [InstanceIdentifier: InstanceRecord]
+    private var instances: InstanceTable
     private let directory: Directory
     /// By entitlement.
     private let tables: [String: RoutingTable]
@@ -14,7 +21,7 @@ struct RelaySnapshot: Sendable {
     private let clock: @Sendable () -> Date
 
     init(
-        directory: Directory, instances: [InstanceIdentifier: InstanceRecord], clock: @escaping @Sendable () -> Date
+        directory: Directory, instances: InstanceTable, clock: @escaping @Sendable () -> Date
     ) {
         self.directory = directory
         self.instances = instances
@@ -35,7 +42,7 @@ struct RelaySnapshot: Sendable {
     }
 
     /// The same policy for other instances; what was computed from the directory is reused.
-    func with(_ instances: [InstanceIdentifier: InstanceRecord]) -> RelaySnapshot {
+    func with(_ instances: InstanceTable) -> RelaySnapshot {
         var copy = self
         copy.instances = instances
         return copy
@@ -53,17 +60,21 @@ struct RelaySnapshot: Sendable {
         static var notAccepted: Judgement {
             Judgement(verdict: RelaySnapshot.denied("The certificate is not accepted."), isAuthentic: false)
         }
+
+        /// An authority of the gateway has issued the certificate, but nothing is known of it here.
+        static var unknown: Judgement { Judgement(verdict: .unknown, isAuthentic: false) }
     }
 
     /// Judges a new tunnel.
     func judge(_ presented: PresentedCertificate, target: Endpoint) -> Judgement {
-        guard !presented.isExpired(at: clock()), let record = instances[presented.name.instance],
-            record.name == presented.name
-        else { return .notAccepted }
+        guard !presented.isExpired(at: clock()) else { return .notAccepted }
+        guard let record = instances[presented.name.instance] else { return .unknown }
+        guard record.name == presented.name else { return .notAccepted }
         switch record.standing(of: presented.serial) {
         case .current: return Judgement(verdict: decide(record, target))
         case .renewed: return Judgement(verdict: decide(record, target), isNew: true)
-        case .retired, .unknown: return .notAccepted
+        case .retired: return .notAccepted
+        case .unknown: return .unknown
         }
     }
 

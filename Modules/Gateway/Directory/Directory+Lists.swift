@@ -42,15 +42,4 @@ extension Directory {
     private static func entry(_ name: String, _ rule: Domain) -> AdministrationReply.RouteEntry {
         .init(domain: name, route: "\(rule.route)", secondary: rule.secondary, ports: rule.ports.sorted())
     }
-
-    /// Without the gateway's own cluster.
-    var clusterEntries: [AdministrationReply.ClusterEntry] {
-        clusters.sorted { $0.key < $1.key }.map { name, relays in
-            let sorted = relays.sorted { ($0.priority, $0.endpoint) < ($1.priority, $1.endpoint) }
-            let authorities = try? self.authorities(of: name)
-            return .init(
-                name: name, relays: sorted.map { .init(endpoint: $0.endpoint, priority: $0.priority) },
-                authorities: authorities?.fingerprints)
-        }
-    }
 }

@@ -52,13 +52,18 @@ package actor RelayGuard {
 // MARK: Questions
 
 extension RelayGuard {
-    func answer(_ question: GuardQuestion) -> GuardAnswer {
+    func answer(_ question: GuardQuestion) async -> GuardAnswer {
         if isEnding { return .failed("The guard ends.") }
         if let port, question.ends.local.port != port {
             return .failed("The relay asks for port \(question.ends.local.port), but --guard-port is \(port).")
         }
         guard let client = policy.client(presenting: question.certificate) else {
             return .refused("The certificate is not accepted.")
+        }
+        if client.decide(question.target) == .unknown {
+            // Another gateway may have issued it a moment ago.
+            await client.catchUp()
+            if isEnding { return .failed("The guard ends.") }
         }
         let verdict = RelayJudgement(client.decide(question.target), of: question.target)
         guard case .allowed(let instance) = verdict, port != nil else { return verdict.answer }

@@ -9,6 +9,7 @@ enum RelayJudgement: Sendable, Hashable {
     init(_ verdict: RelayVerdict, of target: Endpoint) {
         switch verdict {
         case .refused(_, let details, _): self = .refused(details)
+        case .unknown: self = .refused("The certificate is not accepted.")
         case .allowed(let instance, _, let mayBeLocal, _):
             // Denied networks were judged with the target, as far as it is an address.
             self = mayBeLocal || !Self.isLocal(target.host) ? .allowed(instance: instance) : .refused(Self.forbidden)

@@ -4,7 +4,7 @@ internal import SallyportWire
 enum ControlOperation: String, Sendable, Hashable, CaseIterable {
     case activation, renewal, authorities, configuration
     case storedConfiguration = "stored-configuration"
-    case events, name, token, verification, keys, health, other
+    case events, name, token, verification, keys, feed, health, other
 
     init(path: String) {
         self =
@@ -17,6 +17,7 @@ enum ControlOperation: String, Sendable, Hashable, CaseIterable {
             case ControlAPI.Path.events: .events
             case ControlAPI.Path.names: .name
             case ControlAPI.Path.health: .health
+            case FeedAPI.feed, FeedAPI.applied, FeedAPI.certificates: .feed
             case AuthTokenAPI.Path.issue: .token
             case AuthTokenAPI.Path.verify: .verification
             case AuthTokenAPI.Path.keys: .keys

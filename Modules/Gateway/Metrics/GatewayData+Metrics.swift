@@ -1,16 +1,17 @@
 internal import Foundation
+internal import HashTreeCollections
 internal import SallyportWire
 
 extension GatewayData {
     /// What metrics tell of the stored data, as it was at one moment.
     struct StoredFigures: Sendable {
         private let directory: Directory
-        private let records: [InstanceIdentifier: InstanceRecord]
+        private let records: InstanceTable
         /// By the certificate's name.
         let certificateEnds: [(name: String, end: Date)]
 
         fileprivate init(
-            _ directory: Directory, _ records: [InstanceIdentifier: InstanceRecord], _ certificates: [(String, [UInt8])]
+            _ directory: Directory, _ records: InstanceTable, _ certificates: [(String, [UInt8])]
         ) {
             (self.directory, self.records) = (directory, records)
             certificateEnds = certificates.compactMap { name, der in

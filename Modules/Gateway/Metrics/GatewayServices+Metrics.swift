@@ -29,7 +29,8 @@ extension GatewayServices {
     func makeObservation(
         _ parts: Parts, _ address: Gateway.MetricsListener?, _ registry: PrometheusRegistry?
     ) -> Observation {
-        let health = Health(healthParts(parts))
+        // A gateway that leaves tunnels to others has no relay to look at.
+        let health = Health(healthParts(parts).filter { configuration.role != .control || $0.name != "relay" })
         var limits = ConnectionLimits()
         (limits.perSource, limits.unauthenticated) = (Self.metricsConnections, Self.metricsConnections)
         let own = Connections(limits, metrics: parts.metrics, logger: logger)

@@ -28,18 +28,21 @@ package actor Relay {
     private let registry: TunnelRegistry
     /// Shared with the gateway's other listeners, like what they count.
     private let connections: Connections
+    private let audit: AuditRecorder
     private var phase = Phase.idle
 
     /// Throws `.invalid` where certificate, key or authority cannot be used.
     init(
         configuration: RelayConfiguration, identity: RelayIdentity, policy: any RelayPolicy,
         resolver: any NameResolver = SystemResolver(), connections: Connections,
+        audit: AuditRecorder = AuditRecorder(),
         group: any EventLoopGroup = MultiThreadedEventLoopGroup.singleton, logger: Logger
     ) throws(GatewayError) {
         self.configuration = configuration
         self.policy = policy
         self.resolver = resolver
         self.connections = connections
+        self.audit = audit
         self.group = group
         self.logger = logger
         registry = TunnelRegistry(tls: try RelayTLS.context(identity: identity, trust: configuration.trust))
@@ -73,6 +76,9 @@ extension Relay {
         let answers = group.makeIterator().map { $0.submit {} }
         EventLoopFuture.andAllComplete(answers, on: group.any()).whenComplete { _ in body() }
     }
+
+    /// Returns once all loops have done what ``policyChanged()`` asked them for.
+    nonisolated func settled() async { await loopsAnswer() }
 
     private nonisolated func loopsAnswer() async {
         await withCheckedContinuation { continuation in whenLoopsAnswer { continuation.resume() } }
@@ -158,7 +164,8 @@ extension Relay {
     private nonisolated func accept(_ channel: any Channel, besides ports: Set<UInt16>) throws {
         let services = RelayServices(
             configuration: configuration, policy: policy, resolver: resolver, registry: registry, logger: logger,
-            ownPorts: ports.union([UInt16(channel.localAddress?.port ?? 0)]), metrics: connections.metrics)
+            ownPorts: ports.union([UInt16(channel.localAddress?.port ?? 0)]), metrics: connections.metrics,
+            audit: audit)
         guard let ticket = connections.admit(channel, at: .relay) else { throw ChannelError.ioOnClosedChannel }
         let tunnel = Tunnel(client: channel, services: services)
         guard let context = registry.admit(tunnel) else { throw ChannelError.ioOnClosedChannel }

@@ -11,6 +11,9 @@ package protocol RelayPolicy: Sendable {
 
 /// A client with a certificate.
 package protocol RelayClient: Sendable {
+    /// The instance that the certificate names, whatever became of it: for the audit trail.
+    var instance: String { get }
+
     /// The instance, if it is in good standing: not withdrawn, and not known by another certificate only. Its
     /// connections are not closed to make room for unauthenticated ones. Called on an event loop, after the handshake.
     var instanceInGoodStanding: String? { get }
@@ -22,12 +25,19 @@ package protocol RelayClient: Sendable {
     /// - Parameter target: CONNECT's target in canonical form.
     func decide(_ target: Endpoint) -> RelayVerdict
 
+    /// Learns what is new, if a certificate is not known; ends when there is nothing newer. May be called at any time.
+    func catchUp() async
+
     /// Whether a tunnel that ``decide(_:)`` allowed may stay under the present policy. That its certificate was
     /// replaced or has expired since then is no reason to end it.
     ///
     /// Called on an event loop again when the server was reached, and for every open tunnel after
     /// ``Relay/policyChanged()``.
     func reconsider(_ target: Endpoint) -> RelayVerdict
+}
+
+extension RelayClient {
+    package func catchUp() async {}
 }
 
 /// A policy's decision on one client and one target.
@@ -42,6 +52,8 @@ package enum RelayVerdict: Sendable, Hashable {
     ///     to loopback, link-local and similar addresses, and to the gateway's own listeners.
     ///   - rules: The rules for each address to which the target's name leads.
     case allowed(instance: String, address: IPAddress?, mayBeLocal: Bool, rules: AddressRules = .standard)
+    /// The certificate is not known: refused, unless there is news of it. See ``RelayClient/catchUp()``.
+    case unknown
     /// The tunnel is refused, or ended if it is open.
     ///
     /// - Parameters:

@@ -10,7 +10,7 @@ internal import SallyportWire
 ///
 /// The closures decide in the transaction, from records that no other transaction can change meanwhile. They are pure: a
 /// store may call them again. If a closure throws, nothing is changed, and its error is thrown.
-protocol GatewayStore: Sendable {
+protocol GatewayStore: AuditStore {
     /// What changed after a revision, with the last value of each record; everything if it is nil.
     func changes(after revision: Int64?) async throws -> StoredChanges
 
@@ -23,22 +23,34 @@ protocol GatewayStore: Sendable {
     /// - Parameters:
     ///   - known: the directory that the caller knows; it is given to `edit` if it is still the one in force.
     ///   - now: when the instances end.
+    ///   - note: what the audit trail tells of the change; nothing if it is not confirmed.
     func revise(
-        _ known: Revised<Directory>, at now: Date, _ edit: @escaping @Sendable (Directory) throws -> DirectoryEdit
+        _ known: Revised<Directory>, at now: Date, audit note: AuditNote,
+        _ edit: @escaping @Sendable (Directory) throws -> DirectoryEdit
     ) async throws -> DirectoryRevision
 
     /// Changes the authorities; nothing if `edit` returns nil.
     ///
     /// - Returns: the revision, nil if nothing was changed.
     func revise(
-        _ edit: @escaping @Sendable (AuthorityRecord) throws -> AuthorityRecord?
+        audit note: AuditNote, _ edit: @escaping @Sendable (AuthorityRecord) throws -> AuthorityRecord?
     ) async throws -> Int64?
+
+    /// Changes the relays, as ``revise(_:)`` does the authorities.
+    func reviseRelays(
+        audit note: AuditNote, _ edit: @escaping @Sendable (RelayTable) throws -> RelayTable?
+    ) async throws -> Int64?
+
+    /// Asks the store for its newest revision now: word that it is there, and was not put back.
+    func confirm() async throws -> Int64
 
     /// Changes an instance's record.
     ///
-    /// - Throws: `notFound` for an unknown instance.
+    /// - Parameter note: nil for what an instance reports of itself, which withdraws nothing.
+    /// - Throws: `notFound` for an unknown instance; `internalFailure` if its withdrawal changes without a note.
     func change<Value: Sendable>(
-        _ instance: InstanceIdentifier, _ edit: @escaping @Sendable (inout InstanceRecord) throws -> Value
+        _ instance: InstanceIdentifier, audit note: AuditNote?,
+        _ edit: @escaping @Sendable (inout InstanceRecord) throws -> Value
     ) async throws -> InstanceChange<Value>
 
     /// An epoch that no configuration of the instance has had: greater than every earlier one.
@@ -54,7 +66,7 @@ protocol GatewayStore: Sendable {
     func newestEpoch() async throws -> Int64
 
     /// Keeps a new access key under its digest.
-    func add(_ key: AccessKeyRecord, under digest: [UInt8]) async throws
+    func add(_ key: AccessKeyRecord, under digest: [UInt8], audit note: AuditNote) async throws
 
     func accessKey(under digest: [UInt8]) async throws -> AccessKeyRecord?
 
@@ -63,20 +75,39 @@ protocol GatewayStore: Sendable {
     /// Uses up an access key and adds the instance that it made, in one transaction.
     ///
     /// - Parameters:
-    ///   - known: as for ``revise(_:at:_:)``.
+    ///   - known: as for ``revise(_:at:audit:_:)``.
+    ///   - note: what the audit trail tells of a new instance.
     ///   - check: throws if the key's user has no right to the application under the directory in force.
     /// - Throws: `unauthorized` if there is no such key any more, `keyUsed` if another public key has used it.
     func consume(
         _ digest: [UInt8], for use: AccessKeyRecord.Use, by instance: InstanceRecord, known: Revised<Directory>,
-        _ check: @escaping @Sendable (Directory, AccessKeyRecord) throws -> Void
+        audit note: AuditNote, _ check: @escaping @Sendable (Directory, AccessKeyRecord) throws -> Void
     ) async throws -> Consumption
 
     /// Removes the access keys that `choice` names, given all keys.
     ///
     /// - Returns: how many were removed.
     func removeAccessKeys(
-        _ choice: @escaping @Sendable ([AccessKeyRecord]) throws -> Set<AccessKeyIdentifier>
+        audit note: AuditNote, _ choice: @escaping @Sendable ([AccessKeyRecord]) throws -> Set<AccessKeyIdentifier>
     ) async throws -> Int
+
+    /// Enters the record of a gateway, or replaces it. The gateway counts as running from now on.
+    ///
+    /// - Returns: the revision; nil if the record is in the store as it is.
+    /// - Throws: `invalid` if the fleet has as many gateways as it may have.
+    func register(_ gateway: GatewayRecord, at now: Date) async throws -> Int64?
+
+    /// Keeps when a gateway was there. Has no revision.
+    ///
+    /// - Returns: false if the store has no record of the gateway.
+    func note(_ presence: GatewayPresence, of gateway: GatewayIdentifier) async throws -> Bool
+
+    func gateways() async throws -> [ListedGateway]
+
+    /// Removes a gateway's record.
+    ///
+    /// - Returns: the revision; nil if there is no such record.
+    func remove(_ gateway: GatewayIdentifier, audit note: AuditNote) async throws -> Int64?
 
     /// Ends ``news()``. Later calls throw.
     func close() async
@@ -94,7 +125,10 @@ struct StoredChanges: Sendable {
     /// Nil if it is unchanged, as are the authorities.
     var directory: Revised<Directory>?
     var authorities: Revised<AuthorityRecord>?
+    var relays: Revised<RelayTable>?
     var instances: [InstanceRecord] = []
+    /// All gateways; nil if none has changed.
+    var gateways: Revised<[GatewayRecord]>?
 }
 
 /// A new directory, as an edit has made it.

@@ -10,6 +10,7 @@ struct OwnStore: Sendable {
     private let tokenKeys: StoreCollection<String, TokenKeyRecord>
     private let looks: StoreCollection<String, UInt64>
     private let memberships: StoreCollection<String, FleetMembership>
+    private let audit: StoreCollection<String, String>
     /// The key of a request to join a fleet, until it is answered: X9.63.
     private let joining: StoreCollection<String, [UInt8]>
 
@@ -26,6 +27,7 @@ struct OwnStore: Sendable {
         tokenKeys = store.reservedCollection("gateway.tokenKeys", of: TokenKeyRecord.self)
         looks = store.reservedCollection("gateway.health", of: UInt64.self)
         memberships = store.reservedCollection("gateway.fleet", of: FleetMembership.self)
+        audit = store.reservedCollection("gateway.audit.identity", of: String.self)
         joining = store.reservedCollection("gateway.joining", of: [UInt8].self)
     }
 
@@ -84,6 +86,17 @@ struct OwnStore: Sendable {
     }
 
     func statistics() throws -> StoreStatistics { try store.statistics() }
+
+    /// What this gateway's chain in the audit trail is called; made at the first call.
+    func auditIdentity() async throws -> String {
+        if let known = try store.read({ try $0.value(for: "gateway", in: audit) }) { return known }
+        return try await store.write { [audit] transaction in
+            if let known = try transaction.value(for: "gateway", in: audit) { return known }
+            let made = UUID().uuidString.lowercased()
+            try transaction.set(made, for: "gateway", in: audit)
+            return made
+        }
+    }
 
     func close() { store.close() }
 

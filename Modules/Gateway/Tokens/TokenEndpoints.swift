@@ -9,12 +9,16 @@ struct TokenEndpoints: Sendable {
     let data: GatewayData
     let service: TokenService
     let metrics: GatewayMetrics
+    let audit: AuditRecorder
     let logger: Logger
     private let issuing = SharedLimiter<InstanceIdentifier>(.tokens)
     private let verifying = SharedLimiter<[UInt8]>(.verifications)
 
-    init(data: GatewayData, service: TokenService, metrics: GatewayMetrics, logger: Logger) {
-        (self.data, self.service, self.metrics, self.logger) = (data, service, metrics, logger)
+    init(
+        data: GatewayData, service: TokenService, metrics: GatewayMetrics, audit: AuditRecorder = AuditRecorder(),
+        logger: Logger
+    ) {
+        (self.data, self.service, self.metrics, self.audit, self.logger) = (data, service, metrics, audit, logger)
     }
 
     /// For the control listener; issuing is registered with the paths that need a certificate.
@@ -26,7 +30,9 @@ struct TokenEndpoints: Sendable {
     /// For the listener without TLS: verification only, since keys that come without TLS cannot be trusted.
     func plainRouter() -> Router<ControlContext> {
         let router = Router(context: ControlContext.self)
-        router.add(middleware: FailureMiddleware(metrics: metrics, logger: logger))
+        router.add(
+            middleware: FailureMiddleware(
+                metrics: metrics, audit: audit, current: service.current, logger: logger))
         router.get(RouterPath(AuthTokenAPI.Path.verify)) { try await verify($0, $1) }
         return router
     }

@@ -53,18 +53,22 @@ struct TokenKeys: Sendable, Hashable {
     }
 }
 
-/// The keys with which tokens are signed and verified, already parsed. A value.
+/// The keys with which tokens are signed, and those of the whole fleet with which they are verified, already parsed. A
+/// value.
 struct ReadyTokenKeys: Sendable {
     struct Key: Sendable {
         let record: TokenKeyRecord
         let privateKey: P256.Signing.PrivateKey
-        var publicKey: P256.Signing.PublicKey { privateKey.publicKey }
     }
 
     private let keys: TokenKeys
     private let ready: [String: Key]
+    /// This gateway's first, in the order in which they sign.
+    private let verifying: [(id: String, key: P256.Signing.PublicKey)]
 
-    init(_ keys: TokenKeys) {
+    /// - Parameter others: of the fleet's other gateways. A key of this gateway's counts instead of another's that has
+    ///   its name.
+    init(_ keys: TokenKeys, besides others: [PublicTokenKey] = []) {
         self.keys = keys
         var ready: [String: Key] = [:]
         for record in keys.records {
@@ -72,6 +76,13 @@ struct ReadyTokenKeys: Sendable {
             ready[record.id] = Key(record: record, privateKey: key)
         }
         self.ready = ready
+        var verifying = keys.records.compactMap { record in
+            ready[record.id].map { (record.id, $0.privateKey.publicKey) }
+        }
+        for other in others where !verifying.contains(where: { $0.0 == other.id }) {
+            if let key = other.key { verifying.append((other.id, key)) }
+        }
+        self.verifying = verifying.map { (id: $0.0, key: $0.1) }
     }
 
     /// - Throws: `internalFailure` if no key can be read.
@@ -82,10 +93,14 @@ struct ReadyTokenKeys: Sendable {
         return key
     }
 
-    func key(named id: String) -> Key? { ready[id] }
+    /// The key, of whichever gateway of the fleet, that verifies tokens of this `kid`.
+    func verifying(named id: String) -> P256.Signing.PublicKey? { verifying.first { $0.id == id }?.key }
+
+    /// This gateway's keys, for the others.
+    var own: [PublicTokenKey] {
+        keys.records.compactMap { ready[$0.id] }.map { PublicTokenKey($0.record.id, $0.privateKey.publicKey) }
+    }
 
     /// The document at ``AuthTokenAPI/Path/keys``.
-    var published: JWKSet {
-        JWKSet(keys.records.compactMap { ready[$0.id] }.map { JWK($0.publicKey, keyID: $0.record.id) })
-    }
+    var published: JWKSet { JWKSet(verifying.map { JWK($0.key, keyID: $0.id) }) }
 }

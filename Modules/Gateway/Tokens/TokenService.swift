@@ -36,12 +36,12 @@ struct TokenService: Sendable {
 
     /// Verifies a token. This does not use it up.
     ///
-    /// - Returns: the result, with the claims if the gateway signed them.
+    /// - Returns: the result, with the claims if a gateway of the fleet signed them.
     func verify(_ token: String) -> (verdict: AuthTokenAPI.Verdict, claims: AuthTokenClaims?) {
         let state = current.value
         guard let signed = try? SignedAuthToken(Array(token.utf8)),
-            let key = state.tokenKeys.key(named: signed.keyID),
-            let claims = try? signed.claims(signedWith: key.publicKey)
+            let key = state.tokenKeys.verifying(named: signed.keyID),
+            let claims = try? signed.claims(signedWith: key)
         else { return (.malformed, nil) }
         let now = Int64(current.clock().timeIntervalSince1970)
         guard now < claims.expires else { return (.expired, claims) }

@@ -175,6 +175,9 @@ extension BodyPipe {
     /// Whether the producer has finished.
     package var isFinished: Bool { machine.withLock { $0.isFinished } }
 
+    /// Whether the consumer has discarded it.
+    package var isDiscarded: Bool { machine.withLock { $0.isDiscarded } }
+
     /// Whether a task waits for a chunk.
     package var isAwaited: Bool { machine.withLock { $0.isAwaited } }
 

@@ -39,6 +39,9 @@ struct BodyPipeStateMachine: Sendable {
     /// Whether the producer has finished.
     var isFinished: Bool { if case .finished = end { true } else { false } }
 
+    /// Whether the consumer needs no more, and did not wait for the end.
+    var isDiscarded: Bool { if case .discarded = end { true } else { false } }
+
     /// A task waits for a chunk.
     var isAwaited: Bool { consumer != nil }
 

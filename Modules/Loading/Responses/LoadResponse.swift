@@ -43,10 +43,9 @@ extension LoadAnswer where Body == ResponseBody {
         LoadAnswer<[UInt8]>(self, body: try await body.collect(upTo: limit))
     }
 
-    /// The same, for a body that lies in memory already; nil for others.
-    package func held(upTo limit: ByteCount) throws(LoadError) -> LoadAnswer<[UInt8]>? {
-        guard let bytes = try body.held(upTo: limit) else { return nil }
-        return LoadAnswer<[UInt8]>(self, body: bytes)
+    /// The answer with all bytes of its body.
+    package consuming func with(_ bytes: [UInt8]) -> LoadAnswer<[UInt8]> {
+        LoadAnswer<[UInt8]>(self, body: bytes)
     }
 
     /// The header fields that the server sent in response to this very request. For a response from the cache, these
@@ -64,7 +63,7 @@ extension LoadAnswer where Body == ResponseBody {
 }
 
 extension LoadAnswer where Body == [UInt8] {
-    fileprivate init(_ response: LoadResponse, body: [UInt8]) {
+    fileprivate init(_ response: consuming LoadResponse, body: [UInt8]) {
         (head, url, facts, recorder) = (response.head, response.url, response.facts, response.recorder)
         self.body = body
     }

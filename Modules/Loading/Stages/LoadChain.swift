@@ -20,35 +20,42 @@ public struct LoadChain: Sendable {
     /// Calls the next stage that does not pass the request. The answer then goes to those of the passed stages that
     /// want to see it, from the bottom up.
     public func load(_ request: LoadRequest, in context: LoadContext) async throws(LoadError) -> LoadResponse {
-        var descent = Descent(request, stages: stages.count - position)
-        let running = firstRunning(below: &descent, in: context)
+        try await load(after: descent(of: request, in: context), in: context)
+    }
+
+    /// Shows a request to the stages as far as they pass it. Waits for nothing.
+    package func descent(of request: LoadRequest, in context: LoadContext) -> Descent {
+        var descent = Descent(request, stages: max(0, stages.count - position - 1))
+        for place in position..<stages.count {
+            let passage = stages[place].passage(of: descent.request, in: context)
+            guard passage.isPassed else { break }
+            descent.pass(consume passage)
+        }
+        return descent
+    }
+
+    /// Whether all stages but the last one have passed a request.
+    package func reachesLast(_ descent: Descent) -> Bool { position + descent.count == stages.count - 1 }
+
+    /// Calls the stage at which a descent ended.
+    @inline(__always)
+    package func load(after descent: Descent, in context: LoadContext) async throws(LoadError) -> LoadResponse {
+        let running = position + descent.count
         guard running < stages.count else {
             throw LoadError(.internalFailure, "The last stage of a chain answers; it has no next one.")
         }
         var response = try await stages[running].load(descent.request, in: context, next: rest(below: running))
-        if let result = descent.cacheResult { response.facts.cache = result }
-        guard descent.isWanted(response.head, response.facts.sentNow) else { return response }
-        return try await ascend(with: consume response, after: descent, in: context)
+        guard descent.isWanted(&response) else { return response }
+        return try await ascend(with: response, after: descent, in: context)
     }
 
-    /// The first stage that does not pass the request.
-    private func firstRunning(below descent: inout Descent, in context: LoadContext) -> Int {
-        for place in position..<stages.count {
-            let passage = stages[place].passage(of: descent.request, in: context)
-            guard passage.isPassed else { return place }
-            descent.pass(passage)
-        }
-        return stages.count
-    }
-
-    /// Each stage decides on the answer from the stages below it.
-    private func ascend(
+    /// Gives an answer to the stages that want to see it: each decides on the answer from the stages below it.
+    package func ascend(
         with answer: consuming LoadResponse, after descent: Descent, in context: LoadContext
     ) async throws(LoadError) -> LoadResponse {
         var response = answer
-        for place in descent.passages.indices.reversed() {
-            let passage = descent.passages[place]
-            guard passage.wants(response) else { continue }
+        for place in (0..<descent.count).reversed() {
+            guard let passage = descent.passage(at: place, for: response) else { continue }
             response = try await stages[position + place].answered(
                 response, to: descent.request(to: place), after: passage, in: context,
                 next: rest(below: position + place))
@@ -67,38 +74,60 @@ public struct LoadChain: Sendable {
     }
 }
 
-/// A request on its way past stages that do not run, and their results.
-struct Descent {
-    private let original: LoadRequest
+/// A request on its way past stages that do not run, and what they said of it.
+package struct Descent: Sendable {
+    private struct Step: Sendable {
+        let interests: AnswerInterests
+        let note: (any Sendable)?
+        /// As the request reached the stage; nil if the stage did not change it.
+        let before: LoadRequest?
+    }
+
     /// The request for the next stage.
-    private(set) var request: LoadRequest
-    private(set) var passages: [LoadPassage] = []
+    package private(set) var request: LoadRequest
+    private var steps: [Step] = []
     /// The answers that any of the stages wants to see.
-    private(set) var interests: AnswerInterests = []
+    private var interests: AnswerInterests = []
     /// The cache's result, if the cache was passed.
-    private(set) var cacheResult: CacheResult?
+    private var cacheResult: CacheResult?
 
     init(_ request: LoadRequest, stages: Int) {
-        original = request
         self.request = request
-        passages.reserveCapacity(stages)
+        steps.reserveCapacity(stages)
     }
+
+    /// How many stages were passed.
+    var count: Int { steps.count }
 
     mutating func pass(_ passage: consuming LoadPassage) {
         interests.formUnion(passage.interests)
-        if let changed = passage.request { request = changed }
         if let result = passage.cacheResult { cacheResult = result }
-        passages.append(passage)
+        var before: LoadRequest?
+        if var changed = passage.request.take() {
+            swap(&request, &changed)
+            before = changed
+        }
+        steps.append(Step(interests: passage.interests, note: passage.note, before: before))
     }
 
-    /// Whether any of the stages wants to see an answer.
-    func isWanted(_ head: HTTPResponse, _ sentNow: HTTPFields?) -> Bool {
-        !AnswerInterests(of: head, sentNow: sentNow, among: interests).isEmpty
+    /// Notes the cache's result in an answer.
+    ///
+    /// - Returns: whether any of the stages wants to see it.
+    package func isWanted(_ response: inout LoadResponse) -> Bool {
+        if let cacheResult { response.facts.cache = cacheResult }
+        return !AnswerInterests(of: response, among: interests).isEmpty
+    }
+
+    /// What the stage at a position said of the request; nil if it does not want to see the answer.
+    func passage(at place: Int, for response: LoadResponse) -> LoadPassage? {
+        let step = steps[place]
+        guard !step.interests.isEmpty, !AnswerInterests(of: response, among: step.interests).isEmpty else { return nil }
+        return .passes(watching: step.interests, note: step.note)
     }
 
     /// The request as it reached the stage at a position. The additions of lower stages, such as this server's cookies,
     /// do not concern that stage, and a redirect would send them to the next server.
     func request(to place: Int) -> LoadRequest {
-        passages[..<place].last { $0.request != nil }?.request ?? original
+        steps[place...].lazy.compactMap(\.before).first ?? request
     }
 }

@@ -3,8 +3,8 @@ public struct LoadPassage: Sendable {
     /// Whether ``LoadStage/load(_:in:next:)`` is skipped.
     let isPassed: Bool
     let interests: AnswerInterests
-    /// The changed request; nil if it is unchanged.
-    package let request: LoadRequest?
+    /// The changed request; nil if it is unchanged, and once it was passed on.
+    package internal(set) var request: LoadRequest?
     /// The stage's data for ``LoadStage/answered(_:to:after:in:next:)``.
     public let note: (any Sendable)?
     /// The cache's result; it is added to the answer's facts even if the stage does not see the answer.

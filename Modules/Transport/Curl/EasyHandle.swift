@@ -25,6 +25,10 @@ final class EasyHandle {
     var client: (any Client)?
     /// The options for the method are those of a GET without a body.
     var isPlain = true
+    /// Read by libcurl while a transfer runs.
+    private var lines: HeaderLines?
+    /// Lines for the proxy that differ between the exchanges of one path.
+    private var proxyLines: HeaderLines?
     private let errorText: UnsafeMutablePointer<CChar>
 
     init(configured configuration: PathConfiguration, sharing share: OpaquePointer, pool: Pool) {
@@ -63,6 +67,20 @@ final class EasyHandle {
     func set(_ option: CURLoption, blob: [UInt8]) {
         _ = unsafe blob.withUnsafeBytes { unsafe sallyport_set_blob(raw, option, $0.baseAddress, $0.count) }
     }
+
+    func setLines(_ lines: HeaderLines?) {
+        unsafe set(CURLOPT_HTTPHEADER, pointer: lines.map { unsafe UnsafeMutableRawPointer($0.list) })
+        self.lines = lines
+    }
+
+    func setProxyLines(_ lines: HeaderLines?) {
+        guard let lines else { return }
+        unsafe set(CURLOPT_PROXYHEADER, pointer: UnsafeMutableRawPointer(lines.list))
+        proxyLines = lines
+    }
+
+    /// Ends the work for a client, whose lines may have a credential. The next transfer sets its own.
+    func release() { (client, lines, proxyLines) = (nil, nil, nil) }
 
     func long(_ info: CURLINFO) -> Int { unsafe sallyport_get_long(raw, info) }
     func text(_ info: CURLINFO) -> String {

@@ -35,7 +35,15 @@ final class HeaderLines {
 
     /// The fields that the transport creates from URL and body; duplicates of these would make a request ambiguous.
     static func isOwnField(_ name: HTTPField.Name) -> Bool {
-        switch name.canonicalName {
+        // Most names have another length than these.
+        switch name.canonicalName.utf8.count {
+        case 2, 4, 7, 10, 14, 16, 17, 19: isOwnName(name.canonicalName)
+        default: false
+        }
+    }
+
+    private static func isOwnName(_ name: String) -> Bool {
+        switch name {
         case "host", "content-length", "transfer-encoding", "connection", "keep-alive", "proxy-connection", "upgrade",
             "te", "http2-settings", "proxy-authorization":
             true

@@ -8,7 +8,7 @@ extension Pool {
     func speaksHTTP1(for exchange: Exchange, to origin: Origin) -> Bool {
         guard engine != .libcurl else { return false }
         if origin.isSecure {
-            return engine == .own || origin.isHTTP1Only || protocols.isOneByOne(origin, at: now)
+            return engine == .own || origin.isHTTP1Only || share.protocols.isOneByOne(origin, at: now)
         }
         // Through an HTTP proxy, such requests are in absolute form.
         guard let proxy = configuration.path.proxy?.proxy else { return true }
@@ -53,9 +53,9 @@ extension Pool {
         let first = handle.firstBytes()
         guard let link = TunnelLink(descriptor, attempt.handshakes) else { return dialAgain(exchange, handle) }
         let connection = HTTP1Connection(link, made: handle, by: exchange, to: origin, first: first, in: self)
-        handle.client = nil
+        handle.release()
         carried[origin] = nil
-        (attempt.handle, attempt.connection) = (nil, connection)
+        (attempt.transfer, attempt.connection) = (nil, connection)
         connection.carry(exchange)
     }
 
@@ -67,7 +67,7 @@ extension Pool {
         guard attempt.dials < Attempt.dialLimit else {
             return end(exchange, LoadError(.connectionLost, at: attempt.reachedStep, "The connection ended at once."))
         }
-        handle.client = nil
+        handle.release()
         remove(handle)
         attempt.startOver()
         dial(exchange)
@@ -76,10 +76,12 @@ extension Pool {
     /// Sends a request again over a new connection: the previous connection had been used before, and ended without an
     /// answer (RFC 9112 §9.3.1).
     ///
+    /// - Parameter isMove: through another relay, since this one may be the reason.
     /// - Returns: false if the request must not be sent twice.
-    func sendsAgain(_ exchange: Exchange) -> Bool {
+    func sendsAgain(_ exchange: Exchange, isMove: Bool = false) -> Bool {
         guard exchange.attempt.failure == nil, exchange.rewindBody() else { return false }
         if let connection = takeConnection(from: exchange.attempt) {
+            if isMove { noteMove(of: exchange.attempt, from: connection) }
             _ = connection.release()
             close(connection)
         }

@@ -19,31 +19,34 @@ final class Pool: DescriptorHandler, TurnObserver {
     /// Whether exchanges share connections if the server speaks HTTP/2.
     private let isMultiplexing: Bool
     let loop: EventLoop
-    var relays: RelayOrder
+    /// Notices relays that fall silent; nil if there is no other to turn to.
+    private(set) lazy var relayWatch = failover.flatMap { $0.count > 1 ? RelayWatch(pool: self) : nil }
+    /// Is told of a relay from which a member has heard nothing for a while.
+    var suspects: ((Endpoint, RelayAccess) -> Void)?
     /// Accepts no new exchange, and is released with its last member.
     private(set) var isRetired = false
     private(set) var isClosed = false
     /// Something began since the last sweep.
     private var wasUsed = true
-    /// Takes a connection that broke through a relay, and later gives it to ``tell(_:)``, once the reason may be known.
-    /// If nil, losses are reported at once.
-    var explains: ((UnexplainedLoss) -> Void)?
+    /// Called when a connection that broke through a relay was added to the losses of the loop, which are given to
+    /// ``tell(_:)`` once the reason may be known. If nil, losses are reported at once.
+    var whenLost: (@Sendable () -> Void)?
     /// The connection of a path with one owner, as ``ConnectionFacts/number`` names it; nil before the first one.
     var connectionNumber: UInt64?
 
     private let multi: UnsafeMutableRawPointer
-    private let share: OpaquePointer
+    private let sessions: OpaquePointer
     private var idleHandles: [EasyHandle] = []
     /// Our own idle connections.
     var idle: IdleConnections
     /// For each origin whose server has chosen HTTP/1.1: how many exchanges libcurl has carried since.
     var carried: [Origin: Int] = [:]
     let engine: HTTP1Engine
-    let protocols: OriginProtocols
-    private var members = PoolMembers()
+    let share: LoopShare
+    private(set) var members = PoolMembers()
     private var origins = OriginQueue()
     private var signalled: [any PoolMember] = []
-    private var answers: [(Exchange.Continuation, Exchange.Answer)] = []
+    private var answered: [Exchange] = []
     private var waitsForTurn = false
     private var isCurlDue = false
     private var curlDeadline = LoopInstant.never
@@ -57,32 +60,36 @@ final class Pool: DescriptorHandler, TurnObserver {
     }
 
     private var connections: [Int32: Connection] = [:]
-    private(set) lazy var watchdog = Watchdog(pool: self)
+    let watchdog = Watchdog()
     private var turnTime: LoopInstant?
 
     init(
-        _ path: ConnectionPath, isMultiplexing: Bool, engine: HTTP1Engine, knowing protocols: OriginProtocols,
+        _ path: ConnectionPath, isMultiplexing: Bool, engine: HTTP1Engine, sharing share: LoopShare,
         on loop: EventLoop
     ) {
         self.loop = loop
-        self.protocols = protocols
+        self.share = share
         self.engine = engine
         idle = IdleConnections(limit: path.owner == nil ? Self.maximumConnections : 1)
         self.isMultiplexing = isMultiplexing
         configuration = PathConfiguration(path)
-        relays = RelayOrder(path.relay)
-        guard let multi = unsafe curl_multi_init(), let share = unsafe curl_share_init() else {
+        guard let multi = unsafe curl_multi_init(), let sessions = unsafe curl_share_init() else {
             preconditionFailure("libcurl has memory for a pool.")
         }
         unsafe self.multi = unsafe multi
-        unsafe self.share = OpaquePointer(share)
-        _ = unsafe sallyport_share_sessions(share)
+        unsafe self.sessions = OpaquePointer(sessions)
+        _ = unsafe sallyport_share_sessions(sessions)
         let connections = path.owner == nil ? Self.maximumConnections : 1
         _ = unsafe sallyport_multi_set_long(multi, CURLMOPT_MAXCONNECTS, connections)
         let pipelining = isMultiplexing ? CURLPIPE_MULTIPLEX : CURLPIPE_NOTHING
         _ = unsafe sallyport_multi_set_long(multi, CURLMOPT_PIPELINING, Int(pipelining))
         let context = unsafe Unmanaged.passUnretained(self).toOpaque()
         _ = unsafe sallyport_multi_set_callbacks(multi, socketChanged, timerChanged, context)
+        watchdog.guards(self)
+    }
+
+    func isOf(_ path: ConnectionPath, isMultiplexing: Bool) -> Bool {
+        self.isMultiplexing == isMultiplexing && configuration.path.isIdentical(to: path)
     }
 
     /// Accepts no new member, and frees the connections once the last one has ended.
@@ -98,9 +105,10 @@ final class Pool: DescriptorHandler, TurnObserver {
         isClosed = true
         loop.set(timer, at: nil)
         watchdog.stop()
+        relayWatch?.stop()
         unsafe curl_multi_cleanup(multi)
         idleHandles = []
-        let shareCode = unsafe curl_share_cleanup(UnsafeMutableRawPointer(share))
+        let shareCode = unsafe curl_share_cleanup(UnsafeMutableRawPointer(sessions))
         assert(shareCode == CURLSHE_OK, "A closed pool's handles must have been released.")
         for descriptor in connections.keys { loop.forget(descriptor) }
         connections = [:]
@@ -159,6 +167,7 @@ final class Pool: DescriptorHandler, TurnObserver {
 
     private func begin(_ member: any PoolMember) {
         wasUsed = true
+        relayWatch?.watch()
         if let exchange = member as? Exchange, let origin = exchange.attempt.claim?.origin {
             exchange.usesOwnHTTP = speaksHTTP1(for: exchange, to: origin)
             if exchange.usesOwnHTTP, sendsOverIdleConnection(exchange, to: origin) { return }
@@ -169,17 +178,19 @@ final class Pool: DescriptorHandler, TurnObserver {
 
     /// Makes libcurl open a connection, or carry the whole exchange.
     func dial(_ member: any PoolMember) {
-        let handle = unsafe idleHandles.popLast() ?? EasyHandle(configured: configuration, sharing: share, pool: self)
+        let handle =
+            unsafe idleHandles.popLast() ?? EasyHandle(configured: configuration, sharing: sessions, pool: self)
         let attempt = member.attempt
-        (attempt.handle, attempt.connection) = (handle, handle)
+        (attempt.transfer, attempt.connection) = (handle, handle)
         attempt.step = .nameLookup
-        attempt.relays = relays.order(now)
+        attempt.relays = relaysToTry(after: attempt.movedFrom)
         handle.client = member
         member.begins(with: handle)
         add(attempt, handle)
     }
 
     private func add(_ attempt: Attempt, _ handle: EasyHandle) {
+        attempt.dialed = now
         if let relay = attempt.relays.first { handle.set(CURLOPT_PROXY, "https://\(relay)") }
         _ = unsafe curl_multi_add_handle(multi, handle.raw)
         scheduleTurn()
@@ -202,29 +213,26 @@ final class Pool: DescriptorHandler, TurnObserver {
         let map = ErrorMap(
             attempt: attempt, handle: handle, isRelayed: isRelayed, proxy: configuration.path.proxy)
         let failure = attempt.failure ?? map.error(for: code)
-        guard isRelayed, attempt.failure == nil, triesNextRelay(attempt) else {
-            return lost(member, failure)
-        }
+        guard isRelayed, attempt.failure == nil, triesNextRelay(attempt, failure) || moves(member, after: failure)
+        else { return lost(member, failure) }
+        restart(attempt, handle)
+    }
+
+    /// Begins an attempt anew with its handle, over the first of the relays that are left to it.
+    func restart(_ attempt: Attempt, _ handle: EasyHandle) {
         _ = unsafe curl_multi_remove_handle(multi, handle.raw)
         attempt.startOver()
         add(attempt, handle)
-    }
-
-    /// The next relay is tried if no request was sent through this one yet.
-    private func triesNextRelay(_ attempt: Attempt) -> Bool {
-        guard [.nameLookup, .connect, .relayTLS].contains(attempt.reachedStep),
-            let failed = attempt.relays.popFirst()
-        else { return false }
-        relays.failed(failed, now)
-        return !attempt.relays.isEmpty
     }
 
     /// Ends a member whose connection failed. If the connection went through a relay, the reason may arrive by another
     /// way, so the failure is reported later.
     func lost(_ member: any PoolMember, _ failure: LoadError) {
         let loss = UnexplainedLoss(member: member, failure: failure)
-        guard let explains, failure.mayHideReason else { return tell(loss) }
-        explains(loss)
+        guard let whenLost, failure.mayHideReason else { return tell(loss) }
+        member.attempt.isLost = true
+        share.losses.add(loss)
+        whenLost()
     }
 
     /// Ends the member with the loss's failure, unless it has ended meanwhile.
@@ -242,9 +250,9 @@ final class Pool: DescriptorHandler, TurnObserver {
         if !member.attempt.isParked { origins.left(member) }
         if isRetired || origins.isStirred { scheduleTurn() }
         if releasesConnection(of: member.attempt) { return }
-        guard let handle = member.attempt.handle else { return }
-        member.attempt.handle = nil
-        handle.client = nil
+        guard let handle = member.attempt.transfer else { return }
+        member.attempt.transfer = nil
+        handle.release()
         // Makes libcurl free the buffered bytes of a paused transfer: an HTTP/2 stream that ends while it is paused
         // would leak up to 16 KiB (7.88).
         if !isReusable { _ = unsafe curl_easy_pause(handle.raw, CURLPAUSE_CONT) }
@@ -259,7 +267,7 @@ final class Pool: DescriptorHandler, TurnObserver {
     /// The result of the handshake of a member's connection.
     func learned(_ origin: Origin, isMultiplexed: Bool) {
         guard isMultiplexing || !isMultiplexed else { return }
-        protocols.learned(origin, isMultiplexed: isMultiplexed, at: now)
+        share.protocols.learned(origin, isMultiplexed: isMultiplexed, at: now)
         origins.learned(origin, isMultiplexed: isMultiplexed)
         if origins.isStirred { scheduleTurn() }
     }
@@ -316,14 +324,14 @@ final class Pool: DescriptorHandler, TurnObserver {
 
     /// Resumes the task of an exchange at the end of the turn, together with others. Resumed one by one, each would wake
     /// a thread that has nothing more to do and sleeps again: one and a half system calls for each request.
-    func answer(_ continuation: Exchange.Continuation, with answer: Exchange.Answer) {
-        answers.append((continuation, answer))
-        if answers.count == Self.maximumAnswers { resumeAnswered() } else { scheduleTurn() }
+    func answer(_ exchange: Exchange) {
+        answered.append(exchange)
+        if answered.count == Self.maximumAnswers { resumeAnswered() } else { scheduleTurn() }
     }
 
     private func resumeAnswered() {
-        for (continuation, answer) in answers { continuation.resume(returning: answer) }
-        answers.removeAll(keepingCapacity: true)
+        for exchange in answered { exchange.resumeCaller() }
+        answered.removeAll(keepingCapacity: true)
     }
 
     private func collectDone() {
@@ -361,7 +369,7 @@ final class Pool: DescriptorHandler, TurnObserver {
         guard !origin.isSecure || origin.isHTTP1Only || origins.isOneByOne(origin) else { return }
         let isInUse = members.all.contains { member in
             member.attempt.claim?.origin == origin
-                && (member.isPaused || member.attempt.handle?.socket == descriptor)
+                && (member.isPaused || member.attempt.transfer?.socket == descriptor)
         }
         if isInUse { return }
         exhaustSocket(descriptor)

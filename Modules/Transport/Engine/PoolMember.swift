@@ -4,8 +4,7 @@ internal import SallyportEventLoop
 internal import SallyportLoading
 
 /// A member of a pool: an exchange, or the opening of a tunnel. Its methods are called on the loop.
-protocol PoolMember: EasyHandle.Client, Sendable {
-    var attempt: Attempt { get }
+protocol PoolMember: Attempt, EasyHandle.Client {
     /// Nil before it starts, and once it is over.
     var pool: Pool? { get }
     /// Whether this side has paused the transfer.
@@ -47,56 +46,72 @@ extension PoolMember {
 }
 
 /// The state of one transfer on its connection. On the loop only.
-final class Attempt {
-    let start = LoopInstant.now
+///
+/// The members of pools inherit it, so that each is one object.
+class Attempt {
+    /// When the caller asked for it.
+    final let start: LoopInstant
     /// Its claim to a connection; nil if it is not limited.
-    var claim: OriginClaim?
-    var step = LoadError.Step.routing
+    final var claim: OriginClaim?
+    final var step = LoadError.Step.routing
     /// libcurl's handle, while the transfer has one.
-    var handle: EasyHandle?
+    final var transfer: EasyHandle?
     /// The connection that carries an exchange or opens a tunnel; nil before it begins.
-    var connection: (any HTTPConnection)?
-    var hasBegun: Bool { connection != nil }
+    final var connection: (any HTTPConnection)?
+    final var hasBegun: Bool { connection != nil }
+    final var attempt: Attempt { self }
     /// How often libcurl has closed the connection that it had just opened.
-    var dials = 0
+    final var dials = 0
     static let dialLimit = 5
     /// One for each handshake, the relay's first.
-    var handshakes: [HandshakeRecord] = []
+    final var handshakes: [HandshakeRecord] = []
     /// The relays not tried yet, the one in use first.
-    var relays: ArraySlice<Endpoint> = []
-    var relayAnswer = RelayAnswer()
-    var isSignalled = false
+    final var relays: ArraySlice<Endpoint> = []
+    /// When its connection through the first of them was begun.
+    final var dialed = LoopInstant.never
+    /// The relay through which it was sent before, without an answer.
+    final var movedFrom: Endpoint?
+    /// How often it was sent again through another relay.
+    final var moves = 0
+    final var relayAnswer = RelayAnswer()
+    final var isSignalled = false
+    /// Its connection broke, and the reason is being asked for.
+    final var isLost = false
     /// Among the pool's members; nil if it is none.
-    var place: Int?
+    final var place: Int?
     /// Not in the queue, because it was suspended before it began.
-    var isParked = false
+    final var isParked = false
     /// Set when this side ends the transfer.
-    var failure: LoadError?
+    final var failure: LoadError?
     /// Whether the policy denies an address of the name: ``failure`` contains the rule.
-    var isDenied = false
+    final var isDenied = false
     /// The protocols offered in ALPN in addition to libcurl's, in the encoding of the ClientHello.
-    var applicationProtocols: [UInt8] = []
+    final var applicationProtocols: [UInt8] = []
 
     /// The server that the transfer is for.
-    let endpoint: Endpoint
+    final let endpoint: Endpoint
 
-    init(_ claim: OriginClaim) {
+    init(_ claim: OriginClaim, since start: LoopInstant) {
         self.claim = claim
+        self.start = start
         endpoint = claim.origin.endpoint
     }
 
     /// A transfer without a limit.
-    init(to endpoint: Endpoint) { self.endpoint = endpoint }
+    init(to endpoint: Endpoint, since start: LoopInstant) {
+        self.endpoint = endpoint
+        self.start = start
+    }
 
     /// Forgets a connection that could not be established.
-    func startOver() {
+    final func startOver() {
         step = .nameLookup
         handshakes = []
         relayAnswer = RelayAnswer()
     }
 
     /// The step, including the end of the handshake with the relay, which only OpenSSL knows.
-    var reachedStep: LoadError.Step {
+    final var reachedStep: LoadError.Step {
         guard handshakes.first?.isDone == true else { return step }
         return switch step {
         case .relayTLS: .relayConnect
@@ -106,9 +121,9 @@ final class Attempt {
     }
 
     /// The handshake with the server, if this attempt made one.
-    var serverHandshake: HandshakeRecord? { handshakes.last.flatMap { $0.peer == .server ? $0 : nil } }
+    final var serverHandshake: HandshakeRecord? { handshakes.last.flatMap { $0.peer == .server ? $0 : nil } }
 
-    func willHandshake(_ configuration: PathConfiguration, _ context: OpaquePointer) {
+    final func willHandshake(_ configuration: PathConfiguration, _ context: OpaquePointer) {
         if let proxy = configuration.path.proxy?.proxy, proxy.kind == .https, handshakes.isEmpty {
             step = .proxyTLS
             return handshakes.append(unsafe HandshakeSettings.with(proxy).apply(to: context))

@@ -1,8 +1,7 @@
-/// A read buffer, one for each loop: an idle connection has none, and chunks that are passed on have exactly the length
+/// A read buffer, one for each loop, and used on it only: an idle connection has none, and chunks that are passed on have exactly the length
 /// of their bytes.
 @safe
-final class Scratch: @unchecked Sendable {
-    // SAFETY: used on its engine's loop only.
+final class Scratch {
     typealias Read = (UnsafeMutableRawBufferPointer) -> TunnelLink.Outcome
 
     /// The number of bytes that are read at once: three records, and less than what makes glibc consolidate its heap on
@@ -49,6 +48,23 @@ final class Scratch: @unchecked Sendable {
             count += more
         }
         return count
+    }
+
+    /// Reads behind what an array has, until this many bytes are there, or there is no more to read.
+    ///
+    /// - Returns: how many bytes were read, and how the last call of `read` ended.
+    static func append(
+        atMost count: Int, to bytes: inout [UInt8], _ read: Read
+    ) -> (count: Int, outcome: TunnelLink.Outcome) {
+        var outcome = TunnelLink.Outcome.moved(0)
+        let before = bytes.count
+        bytes.append(addingCapacity: count) { span in
+            unsafe span.withUnsafeMutableBufferPointer { room, filled in
+                let room = unsafe UnsafeMutableRawBufferPointer(rebasing: UnsafeMutableRawBufferPointer(room)[..<count])
+                filled = unsafe fill(room, &outcome, read)
+            }
+        }
+        return (bytes.count - before, outcome)
     }
 
     /// Whether so many bytes are most of what is read at once.

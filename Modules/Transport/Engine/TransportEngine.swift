@@ -9,18 +9,18 @@ actor TransportEngine {
     /// The commands of callers and consumers. They are handled in the order in which they were posted, so that a
     /// cancellation never overtakes the start of what it cancels.
     enum Command: Sendable {
-        case start(Exchange, ConnectionPath)
-        case cancel(Exchange)
-        case resumeReceiving(Exchange)
-        case resumeSending(Exchange)
+        case start(ExchangeHandle, ConnectionPath, ExchangeCaller)
+        case cancel(ExchangeHandle)
+        case resumeReceiving(ExchangeHandle)
+        case resumeSending(ExchangeHandle)
         /// There may be more to read than one turn of the loop takes.
-        case goOn(Exchange)
-        case controlChanged(Exchange)
-        case open(TunnelOpening, ConnectionPath)
-        case cancelOpening(TunnelOpening)
-        case pump(TunnelStream)
-        case secure(TunnelStream, TunnelSecuring.Order)
-        case end(TunnelStream, TunnelEnd)
+        case goOn(ExchangeHandle)
+        case controlChanged(ExchangeHandle)
+        case open(OpeningHandle, ConnectionPath, TunnelOpening.Continuation)
+        case cancelOpening(OpeningHandle)
+        case pump(TunnelPlace)
+        case secure(TunnelEnds, TunnelSecuring.Order)
+        case end(TunnelPlace, TunnelEnd)
         case retire(@Sendable (ConnectionPath) -> Bool)
         case endAll(LoadError, @Sendable (ConnectionPath) -> Bool)
         case judge(@Sendable (OpenConnection) -> LoadError?)
@@ -40,8 +40,6 @@ actor TransportEngine {
     }
 
     nonisolated let loop: EventLoop
-    /// Used on the loop only.
-    nonisolated let scratch = Scratch()
     private nonisolated let inbox = Lock<[Command]>([])
     /// Posted commands, not handled yet, that end many tunnels: these must not send meanwhile.
     private nonisolated let endings = Atomic(0)
@@ -49,15 +47,16 @@ actor TransportEngine {
     private var spare: [Command] = []
     private static let spareCommands = 256
     private var pools: [PoolKey: Pool] = [:]
+    /// The pool that was asked for last, if it is one of these: mostly the next one, too.
+    private var lastPool: Pool?
     /// Pools without new members, until their last member has ended.
     private var retired: [Pool] = []
     private var isShutDown = false
     private let idleLifetime: Duration
     private let engine: HTTP1Engine
-    private let protocols = OriginProtocols()
-    /// Broken connections through relays whose loss was not reported yet.
-    var losses: [UnexplainedLoss] = []
-    var isAsking = false
+    let share = LoopShare()
+    /// What is known of relays from which nothing was heard for a while.
+    var suspicions = RelaySuspicions()
     let whenRelayBreaks: (@Sendable () async -> Void)?
     private lazy var sweeper = LoopTimer { [weak self] in self?.assumeIsolated { $0.sweep() } }
 
@@ -90,9 +89,11 @@ actor TransportEngine {
 
     /// Starts an exchange: at once if the caller runs on the loop and no command waits, so that a start never overtakes
     /// an earlier command that ends all exchanges.
-    nonisolated func start(_ exchange: Exchange, via path: ConnectionPath) {
-        guard loop.isCurrent, inbox.withLock({ $0.isEmpty }) else { return post(.start(exchange, path)) }
-        assumeIsolated { $0.start(exchange, path) }
+    nonisolated func start(
+        _ exchange: ExchangeHandle, via path: ConnectionPath, answering caller: ExchangeCaller
+    ) {
+        guard loop.isCurrent, inbox.withLock({ $0.isEmpty }) else { return post(.start(exchange, path, caller)) }
+        assumeIsolated { $0.start(exchange, path, caller) }
     }
 
     nonisolated var isEnding: Bool { endings.load(ordering: .sequentiallyConsistent) > 0 }
@@ -114,8 +115,8 @@ actor TransportEngine {
     /// The loop has ended, and with it everything in progress.
     private nonisolated func refuse(_ command: Command) {
         switch command {
-        case .start(let exchange, _): exchange.refuse(Self.invalidated())
-        case .open(let opening, _): opening.refuse(Self.invalidated())
+        case .start(let exchange, _, let caller): exchange.refuse(Self.invalidated(), caller)
+        case .open(_, _, let continuation): continuation.resume(returning: .failure(Self.invalidated()))
         case .secure(_, let order): order.continuation(.failure(Self.invalidated()))
         case .shutdown(let continuation): continuation.resume()
         case .cancel, .resumeReceiving, .resumeSending, .goOn, .controlChanged, .cancelOpening, .pump, .end, .retire,
@@ -126,17 +127,17 @@ actor TransportEngine {
 
     private func handle(_ command: Command) {
         switch command {
-        case .start(let exchange, let path): start(exchange, path)
-        case .cancel(let exchange): exchange.pool?.end(exchange, .cancelled())
-        case .resumeReceiving(let exchange): exchange.resumeReceiving()
-        case .resumeSending(let exchange): exchange.resumeSending()
-        case .goOn(let exchange): (exchange.attempt.connection as? HTTP1Connection)?.goOn()
-        case .controlChanged(let exchange): exchange.controlChanged()
-        case .open(let opening, let path): open(opening, path)
-        case .cancelOpening(let opening): opening.pool?.end(opening, .cancelled())
-        case .pump(let stream): stream.pump()
-        case .secure(let stream, let order): stream.secure(order)
-        case .end(let stream, let end): stream.end(end)
+        case .start(let exchange, let path, let caller): start(exchange, path, caller)
+        case .cancel(let exchange): share.exchanges[exchange].map { $0.pool?.end($0, .cancelled()) }
+        case .resumeReceiving(let exchange): share.exchanges[exchange]?.resumeReceiving()
+        case .resumeSending(let exchange): share.exchanges[exchange]?.resumeSending()
+        case .goOn(let exchange): (share.exchanges[exchange]?.attempt.connection as? HTTP1Connection)?.goOn()
+        case .controlChanged(let exchange): share.exchanges[exchange]?.controlChanged()
+        case .open(let opening, let path, let continuation): open(opening, path, continuation)
+        case .cancelOpening(let opening): share.openings[opening].map { $0.pool?.end($0, .cancelled()) }
+        case .pump(let place): share.streams[place]?.pump()
+        case .secure(let ends, let order): secure(ends, order)
+        case .end(let place, let end): share.streams[place]?.end(end)
         case .retire(let isAffected): retire { isAffected($0.path) }
         case .endAll(let failure, let isAffected):
             end(failure, where: isAffected)
@@ -150,24 +151,42 @@ actor TransportEngine {
         }
     }
 
-    private func start(_ exchange: Exchange, _ path: ConnectionPath) {
-        guard !isShutDown else { return exchange.refuse(Self.invalidated()) }
-        guard !exchange.isCancelled.load(ordering: .acquiring) else { return exchange.refuse(.cancelled()) }
-        exchange.start(in: pool(for: exchange, path))
+    private func start(
+        _ exchange: ExchangeHandle, _ path: ConnectionPath, _ caller: ExchangeCaller
+    ) {
+        guard !isShutDown else { return exchange.refuse(Self.invalidated(), caller) }
+        guard !exchange.isCancelled else { return exchange.refuse(.cancelled(), caller) }
+        Exchange(exchange, answering: caller).start(in: pool(for: exchange, path))
     }
 
-    private func open(_ opening: TunnelOpening, _ path: ConnectionPath) {
-        guard !isShutDown else { return opening.refuse(Self.invalidated()) }
-        guard !opening.isCancelled.load(ordering: .acquiring) else { return opening.refuse(.cancelled()) }
-        opening.start(in: pool(PoolKey(path: path)))
+    private func open(
+        _ opening: OpeningHandle, _ path: ConnectionPath, _ continuation: TunnelOpening.Continuation
+    ) {
+        let refusal: LoadError? = isShutDown ? Self.invalidated() : opening.isCancelled ? .cancelled() : nil
+        if let refusal { return continuation.resume(returning: .failure(refusal)) }
+        TunnelOpening(opening, answering: continuation).start(in: pool(PoolKey(path: path)))
     }
+
+    private func secure(_ ends: TunnelEnds, _ order: TunnelSecuring.Order) {
+        guard let stream = share.streams[ends.place] else { return ends.refuse(order) }
+        stream.secure(order)
+    }
+
+    var allPools: [Pool] { retired + pools.values }
 
     private func pool(_ key: PoolKey) -> Pool {
-        if let pool = pools[key] { return pool }
+        if let lastPool, lastPool.isOf(key.path, isMultiplexing: key.isMultiplexing) { return lastPool }
+        let pool = pools[key] ?? newPool(key)
+        lastPool = pool
+        return pool
+    }
+
+    private func newPool(_ key: PoolKey) -> Pool {
         if pools.isEmpty { scheduleSweep() }
-        let pool = Pool(key.path, isMultiplexing: key.isMultiplexing, engine: engine, knowing: protocols, on: loop)
+        let pool = Pool(key.path, isMultiplexing: key.isMultiplexing, engine: engine, sharing: share, on: loop)
+        pool.suspects = { [weak self] relay, access in self?.assumeIsolated { $0.suspect(relay, of: access) } }
         if whenRelayBreaks != nil, key.path.relay != nil {
-            pool.explains = { [weak self] loss in self?.assumeIsolated { $0.explain(loss) } }
+            pool.whenLost = { [weak self] in self?.assumeIsolated { $0.askForReason() } }
         }
         pools[key] = pool
         return pool
@@ -175,12 +194,13 @@ actor TransportEngine {
 
     /// An exchange whose reader may be slow shares no connection, unless the server is known for HTTP/1, which shares
     /// none.
-    private func pool(for exchange: Exchange, _ path: ConnectionPath) -> Pool {
+    private func pool(for exchange: ExchangeHandle, _ path: ConnectionPath) -> Pool {
         let shared = PoolKey(path: path)
-        guard exchange.mayStallOthers, let origin = exchange.attempt.claim?.origin else { return pool(shared) }
+        guard exchange.mayStallOthers else { return pool(shared) }
+        let origin = exchange.origin
         if let pool = pools[shared], pool.isOneByOne(origin) { return pool }
         let streaming = PoolKey(path: path, isMultiplexing: false)
-        guard engine != .libcurl, protocols.isOneByOne(origin, at: .now) else { return pool(streaming) }
+        guard engine != .libcurl, share.protocols.isOneByOne(origin, at: .now) else { return pool(streaming) }
         if let pool = pools[streaming], pool.hasIdleTransfer(to: origin) { return pool }
         return pool(shared)
     }
@@ -215,6 +235,7 @@ actor TransportEngine {
     }
 
     private func retire(where isAffected: (PoolKey) -> Bool) {
+        lastPool = nil
         for key in pools.keys where isAffected(key) {
             guard let pool = pools.removeValue(forKey: key) else { continue }
             retired.append(pool)

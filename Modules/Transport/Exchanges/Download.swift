@@ -1,11 +1,13 @@
-/// Collects the head of an answer, then its body in chunks. On the loop only.
+/// Collects the head of an answer, then its body in chunks. A value.
 struct Download {
     /// Chunks are passed on at this size, or at the end of a turn. They are smaller than the size from which malloc
     /// maps pages for each.
     static let chunkSize = 64 << 10
+    /// The most memory that is reserved because of a declared length, in bytes.
+    private static let reserved = 4 << 20
 
     private(set) var head: HeadReader
-    var chunk: [UInt8] = []
+    private(set) var chunk: [UInt8] = []
 
     init(headerLimit: Int) { head = HeadReader(limit: headerLimit) }
 
@@ -26,7 +28,6 @@ struct Download {
     mutating func takeFields() -> FieldList { head.takeFields() }
 
     var isHeadWhole: Bool { head.isWhole }
-    var isHTTP2: Bool { head.isWhole && head.framing.minorVersion == nil }
 
     /// Whether only the end of the connection ends the body (RFC 9112 §6.3).
     func isDelimitedByClose(isHead: Bool) -> Bool {
@@ -34,48 +35,28 @@ struct Download {
         return head.isWhole && framing.minorVersion != nil && framing.bodyLength(isHead: isHead) == .untilClose
     }
 
+    /// What was not passed on yet.
+    var arrival: AnswerState.Arrival {
+        AnswerState.Arrival(
+            isHeadWhole: head.isWhole, hasTrailers: head.isWhole && head.hasTrailers, hasBytes: !chunk.isEmpty)
+    }
+
     mutating func append(_ bytes: UnsafeRawBufferPointer) {
         if chunk.isEmpty { chunk.reserveCapacity(bytes.count < 4096 ? bytes.count : Self.chunkSize + 16 << 10) }
         unsafe chunk.append(contentsOf: bytes)
     }
 
-    /// Passes on a chunk without copying, if none has begun.
-    mutating func take(_ chunk: [UInt8]) {
-        self.chunk = chunk
-    }
+    /// Takes a chunk as it is; there is none before it.
+    mutating func take(_ chunk: [UInt8]) { self.chunk = chunk }
 
-    // MARK: Bodies in one piece
-
-    /// The most memory that is reserved because of a declared length, in bytes.
-    private static let reserved = 4 << 20
-    /// The body is collected: its length is known, and its reader wants it at once.
-    private(set) var isGathered = false
-
-    /// - Parameter limit: the longest body that is collected, in bytes; nil if the reader wants chunks.
-    mutating func gather(upTo limit: Int?) {
-        guard let limit, let length = head.framing.contentLength, length <= limit, 200..<300 ~= head.framing.status
-        else { return }
-        isGathered = true
-        chunk.reserveCapacity(min(Int(length), Self.reserved))
-    }
-
-    /// Reads a piece of the body to its final place.
-    ///
-    /// - Returns: the number of bytes, and how the last call of `read` ended.
-    mutating func read(atMost count: Int, _ read: Scratch.Read) -> (Int, TunnelLink.Outcome) {
-        var outcome = TunnelLink.Outcome.moved(0)
-        let before = chunk.count
-        chunk.append(addingCapacity: count) { span in
-            unsafe span.withUnsafeMutableBufferPointer { room, filled in
-                let room = unsafe UnsafeMutableRawBufferPointer(rebasing: UnsafeMutableRawBufferPointer(room)[..<count])
-                filled = unsafe Scratch.fill(room, &outcome, read)
-            }
-        }
-        return (chunk.count - before, outcome)
+    /// Makes room for a body that is collected.
+    mutating func reserve() {
+        if let length = head.framing.contentLength { chunk.reserveCapacity(min(Int(length), Self.reserved)) }
     }
 
     mutating func takeChunk() -> [UInt8] {
-        defer { chunk = [] }
-        return chunk
+        let taken = chunk
+        chunk = []
+        return taken
     }
 }

@@ -1,9 +1,37 @@
 internal import SallyportCore
 internal import SallyportEventLoop
 internal import SallyportLoading
+internal import Synchronization
+
+/// What was seen on the way of an exchange, for its facts and its report.
+struct ExchangeNotes {
+    private static let connectionNumbers = Atomic<UInt64>(0)
+
+    /// How long it waited for its turn.
+    var queueTime = Duration.zero
+    /// The TLS facts while the connection exists; nil if no report is wanted.
+    var tls: TLSFacts?
+    var requestDone: LoopInstant?
+    /// The binding to the connection with the server, if the server asks for authentication.
+    var channelBinding: ChannelBinding?
+    /// The number of the connection that it has opened, on a path with one owner.
+    private(set) var madeConnection: UInt64?
+
+    mutating func numberConnection() {
+        madeConnection = Self.connectionNumbers.add(1, ordering: .relaxed).newValue
+    }
+}
 
 // The facts of an exchange once it has a response, or has ended.
 extension Exchange {
+    func response(_ body: ResponseBody) -> ExchangeResponse {
+        var facts = HopFacts(url: request.url, over: connectionFacts)
+        facts.timing = timing
+        facts.retries = state.retries
+        facts.earlyHints = download.head.earlyHints
+        return ExchangeResponse(head: download.head.response, body: body, facts: facts)
+    }
+
     func report(_ failure: LoadError?) {
         guard let reporter = request.reporter else { return }
         var report = ExchangeReport()
@@ -11,28 +39,30 @@ extension Exchange {
         report.end = attempt.elapsed(until: .now)
         if let connection = attempt.connection {
             (report.timing, report.connection) = (timing, connectionFacts.facts)
-            report.requestDone = requestDone.map(attempt.elapsed)
+            report.requestDone = notes.requestDone.map(attempt.elapsed)
             (report.sent, report.received) = (connection.sentBytes, connection.receivedBytes)
         }
-        (report.tlsVersion, report.tlsCipher) = (tls?.version, tls?.cipher)
+        (report.tlsVersion, report.tlsCipher) = (notes.tls?.version, notes.tls?.cipher)
         reporter(report)
     }
 
-    var timing: ExchangeTiming {
+    private var timing: ExchangeTiming {
         let isDirect = pool?.configuration.path.isDirect ?? true
-        if let timing = attempt.connection?.timing(of: attempt, queue: queueTime, isDirect: isDirect) { return timing }
+        if let timing = attempt.connection?.timing(of: attempt, queue: notes.queueTime, isDirect: isDirect) {
+            return timing
+        }
         var timing = ExchangeTiming()
-        timing.queue = queueTime
+        timing.queue = notes.queueTime
         return timing
     }
 
-    var connectionFacts: SharedConnectionFacts {
+    private var connectionFacts: SharedConnectionFacts {
         guard let connection = attempt.connection else { return .none }
-        let shared = connection.facts(of: attempt, proxy: pool?.configuration.path.proxy)
+        let shared = connection.facts(of: attempt, on: pool?.configuration.path)
         let number = pool?.configuration.path.owner == nil ? nil : pool?.connectionNumber
-        guard number != nil || channelBinding != nil else { return shared }
+        guard number != nil || notes.channelBinding != nil else { return shared }
         var facts = shared.facts
-        (facts.number, facts.channelBinding) = (number, channelBinding)
+        (facts.number, facts.channelBinding) = (number, notes.channelBinding)
         return SharedConnectionFacts(facts)
     }
 }

@@ -8,9 +8,8 @@ struct ExchangeClock {
     private let idleNanoseconds: Int64
     private(set) var lastActivity = LoopInstant.never
 
-    /// - Parameter deadline: nil for no deadline.
-    init(deadline: ContinuousClock.Instant?, idleTimeout: Duration) {
-        self.deadline = deadline.map { LoopInstant.now.advanced(by: ContinuousClock.now.duration(to: $0)) } ?? .never
+    init(due deadline: LoopInstant, idleTimeout: Duration) {
+        self.deadline = deadline
         self.idleTimeout = idleTimeout
         idleNanoseconds = idleTimeout.wholeNanoseconds
     }

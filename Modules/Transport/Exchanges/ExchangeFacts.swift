@@ -59,6 +59,10 @@ extension EasyHandle {
     private func offset(_ info: CURLINFO) -> Int { unsafe Int(sallyport_get_offset(raw, info)) }
 }
 
+extension LoopInstant {
+    func elapsed(since start: LoopInstant) -> Duration { .nanoseconds(nanoseconds - start.nanoseconds) }
+}
+
 extension Attempt {
     /// The connection's addresses and its route.
     func connectionFacts(_ handle: EasyHandle, proxy: ProxyAccess?) -> ConnectionFacts {
@@ -72,7 +76,7 @@ extension Attempt {
         return facts
     }
 
-    func elapsed(until instant: LoopInstant) -> Duration { .nanoseconds(instant.nanoseconds - start.nanoseconds) }
+    func elapsed(until instant: LoopInstant) -> Duration { instant.elapsed(since: start) }
 
     /// When the phases of connecting were done, counted from the start of the attempt.
     ///

@@ -1,6 +1,7 @@
 package import HTTPTypes
 package import SallyportBase
 package import SallyportCore
+internal import SallyportEventLoop
 package import SallyportLoading
 
 /// One request to one server.
@@ -16,7 +17,20 @@ package struct ExchangeRequest: Sendable {
     /// The longest time without a byte in either direction.
     package var idleTimeout: Duration = .seconds(60)
     /// The deadline of the whole exchange, including the body of the answer.
-    package var deadline: ContinuousClock.Instant?
+    package var deadline: ContinuousClock.Instant? {
+        get {
+            guard due != .never else { return nil }
+            let rest = due.elapsed(since: .now)
+            return .now + rest
+        }
+        set {
+            let rest = newValue.map { ContinuousClock.now.duration(to: $0) }
+            due = rest.map { LoopInstant.now.advanced(by: $0) } ?? .never
+        }
+    }
+    /// The deadline by the loop's clock. An instant of `ContinuousClock` has no fixed layout, and neither would the
+    /// request that has one: each copy of it would look up its type.
+    private(set) var due = LoopInstant.never
     /// The longest time from the start to a connection over which the request can be sent, for each relay tried.
     package var connectTimeout: Duration = .seconds(10)
     /// The longest header block of the answer; the relay's answer to CONNECT has the same limit.
@@ -96,6 +110,12 @@ extension ExchangeRequest {
         request.protocols = .http1Only
         request.connectionsPerOrigin = 1
         return request
+    }
+
+    func checkMethod() throws(LoadError) {
+        // Methods are compared as texts, which is quick if they are equal.
+        guard method != .get, method == .connect else { return }
+        throw LoadError(.invalidRequest, at: .routing, "A tunnel is opened by other means than a request.")
     }
 
     /// Whether the request says that it waits for `100 Continue`.

@@ -35,7 +35,10 @@ struct FieldList {
     var isEmpty: Bool { count == 0 }
 
     var fields: HTTPFields {
-        guard folded != nil || list.count > count else { return list }
+        @inline(__always) get { folded == nil && list.count == count ? list : wholeFields }
+    }
+
+    private var wholeFields: HTTPFields {
         var whole = self
         whole.endFold()
         whole.list.removeSubrange(count...)

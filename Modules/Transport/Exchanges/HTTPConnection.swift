@@ -15,7 +15,7 @@ protocol HTTPConnection: AnyObject {
     var peer: Endpoint? { get }
     var sentBytes: LoadRecord.Bytes { get }
     var receivedBytes: LoadRecord.Bytes { get }
-    func facts(of attempt: Attempt, proxy: ProxyAccess?) -> SharedConnectionFacts
+    func facts(of attempt: Attempt, on path: ConnectionPath?) -> SharedConnectionFacts
     /// When the phases of the exchange were done, counted from the start of its attempt.
     ///
     /// - Parameter queue: how long it waited for its turn.
@@ -31,8 +31,8 @@ extension EasyHandle: HTTPConnection {
 
     var hasSentNothing: Bool { long(CURLINFO_REQUEST_SIZE) == 0 }
 
-    func facts(of attempt: Attempt, proxy: ProxyAccess?) -> SharedConnectionFacts {
-        var facts = attempt.connectionFacts(self, proxy: proxy)
+    func facts(of attempt: Attempt, on path: ConnectionPath?) -> SharedConnectionFacts {
+        var facts = attempt.connectionFacts(self, proxy: path?.proxy)
         facts.isReused = isReused
         facts.httpVersion = long(CURLINFO_HTTP_VERSION) == Int(CURL_HTTP_VERSION_2_0) ? "HTTP/2" : "HTTP/1.1"
         return SharedConnectionFacts(facts)

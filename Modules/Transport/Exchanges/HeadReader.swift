@@ -42,8 +42,13 @@ struct HeadReader {
 
     init(limit: Int) { self.limit = limit }
 
+    /// Whether a byte of an answer has come.
+    var hasBegun: Bool { taken > 0 || searched > 0 }
+
     /// The final answer's head, once it is complete.
-    var response: HTTPResponse { HTTPResponse(status: status, headerFields: fields.fields) }
+    var response: HTTPResponse {
+        @inline(__always) get { HTTPResponse(status: status, headerFields: fields.fields) }
+    }
 
     /// Reads complete lines until the head has ended; moves the position to their end.
     mutating func read(_ bytes: UnsafeRawBufferPointer, at position: inout Int) -> Outcome {

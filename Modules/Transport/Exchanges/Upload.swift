@@ -1,25 +1,12 @@
-internal import CCurl
-internal import Glibc
-internal import HTTPTypes
 internal import SallyportCore
-internal import SallyportEventLoop
 internal import SallyportLoading
 
-/// The body of a request while it is sent. On the loop only, once created.
+/// The body of a request while it is sent. On the loop only.
 final class Upload {
-    private enum Source {
-        case none
-        case bytes([UInt8])
-        case produced(@Sendable (RequestBodyWriter) async throws -> Void)
-    }
-
     /// How far a producer may be ahead of the connection, in bytes.
     private static let watermarks = BodyPipe.Watermarks(low: 64 << 10, high: 256 << 10)
 
-    private let source: Source
-    private let isReplayable: Bool
-    /// In bytes; -1 if it is not known.
-    private let length: Int64
+    private let source: UploadSource
     private var offset = 0
     private var pipe: BodyPipe?
     /// Of the chunk that was taken from the pipe last.
@@ -28,61 +15,19 @@ final class Upload {
     private(set) var isPaused = false
     /// The body's own failure, if it had one.
     private(set) var failure: LoadError?
-    /// libcurl has all of it.
+    /// The connection has all of it.
     private(set) var isSent = false
 
-    init(_ body: RequestBody?) throws(LoadError) {
-        switch body?.source {
-        case nil: (source, length) = (.none, 0)
-        case .bytes(let bytes): (source, length) = (.bytes(bytes), Int64(bytes.count))
-        case .stream(_, let produce): (source, length) = (.produced(produce), body?.length ?? -1)
-        case .file(let path):
-            length = try FileBody.length(path)
-            source = .produced { writer in try await FileBody.send(path, to: writer) }
-        }
-        isReplayable = body?.isReplayable ?? true
-        if case .none = source { isSent = true }
+    /// Nil if the request has no body.
+    init?(_ source: UploadSource) {
+        guard source.hasBody else { return nil }
+        self.source = source
     }
 
+    private var length: Int64 { source.length }
     /// The number of bytes that the connection has.
     var sentBytes: Int64 { Int64(offset) }
     var totalBytes: Int64? { length < 0 ? nil : length }
-    /// Whether the length is not known before the end.
-    var isChunked: Bool { length < 0 }
-
-    /// Lines that prevent libcurl's own: it would wait for `100 Continue`, and declare every body a form.
-    func extraLines(for request: ExchangeRequest) -> [StaticString] {
-        guard hasBody || Self.expectsBody(request.method) else { return [] }
-        let fields = request.headerFields
-        let expectation: StaticString = request.asksToContinue ? "Expect: 100-continue" : "Expect:"
-        return (fields[.expect] == nil ? [expectation] : []) + (fields[.contentType] == nil ? ["Content-Type:"] : [])
-    }
-
-    /// All bytes are there, and can be sent any number of times.
-    var isInMemory: Bool { if case .bytes = source { true } else { false } }
-    var hasBody: Bool { if case .none = source { false } else { true } }
-
-    /// Methods whose requests contain `Content-Length: 0` if they have no body (RFC 9110 §8.6).
-    static func expectsBody(_ method: HTTPRequest.Method) -> Bool {
-        method == .post || method == .put || method == .patch
-    }
-
-    func configure(_ handle: EasyHandle, _ request: ExchangeRequest) {
-        let method = request.method
-        if !hasBody && method == .get && handle.isPlain { return }
-        handle.isPlain = !hasBody && method == .get
-        guard hasBody || Self.expectsBody(method) else {
-            handle.set(method == .head ? CURLOPT_NOBODY : CURLOPT_HTTPGET, 1)
-            if method != .head { handle.set(CURLOPT_CUSTOMREQUEST, method.rawValue) }
-            return
-        }
-        handle.set(CURLOPT_POST, 1)
-        handle.set(CURLOPT_POSTFIELDSIZE_LARGE, offset: length)
-        handle.set(CURLOPT_CUSTOMREQUEST, method.rawValue)
-        guard hasBody else { return handle.set(CURLOPT_COPYPOSTFIELDS, "") }
-        let milliseconds = (request.continueTimeout ?? .seconds(1)).wholeNanoseconds / 1_000_000
-        handle.set(CURLOPT_EXPECT_100_TIMEOUT_MS, Int(min(max(1, milliseconds), 1 << 30)))
-    }
 
     // MARK: Bytes
 
@@ -98,7 +43,7 @@ final class Upload {
     }
 
     func next(atMost limit: Int, wake: @escaping @Sendable () -> Void) -> Piece {
-        switch source {
+        switch source.content {
         case .none: return .end
         case .bytes(let bytes):
             guard offset < bytes.count else { return .end }
@@ -153,7 +98,7 @@ final class Upload {
     var isComplete: Bool { isSent || length >= 0 && offset == length }
 
     /// Whether the body can be read from its start, considering what was read so far.
-    var canStartAnew: Bool { isReplayable || pipe == nil }
+    var canStartAnew: Bool { source.isReplayable || pipe == nil }
 
     /// Starts again, for another connection.
     ///
@@ -165,7 +110,7 @@ final class Upload {
         rest = []
         isPaused = false
         offset = 0
-        isSent = !hasBody
+        isSent = false
         return true
     }
 
@@ -194,33 +139,5 @@ final class Upload {
         pipe?.discard()
         producer?.cancel()
         producer = nil
-    }
-}
-
-/// A file as a request's body.
-private enum FileBody {
-    static func length(_ path: String) throws(LoadError) -> Int64 {
-        var status = stat()
-        guard unsafe stat(path, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
-            throw LoadError(.fileSystem, at: .request, "The body is to be read from \(path), which is no regular file.")
-        }
-        return Int64(status.st_size)
-    }
-
-    static func send(_ path: String, to writer: RequestBodyWriter) async throws(LoadError) {
-        let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
-        guard descriptor >= 0 else {
-            throw LoadError(
-                .fileSystem, at: .request,
-                "The body cannot be read from \(path): \(unsafe String(cString: strerror(errno))).")
-        }
-        defer { close(descriptor) }
-        while true {
-            let chunk = unsafe [UInt8](unsafeUninitializedCapacity: 64 << 10) { buffer, count in
-                unsafe count = max(0, read(descriptor, buffer.baseAddress, buffer.count))
-            }
-            if chunk.isEmpty { return }
-            try await writer.write(chunk)
-        }
     }
 }

@@ -23,12 +23,13 @@ final class HTTP1Connection: HTTPConnection, DescriptorHandler {
     private let isTLSWithServer: Bool
     /// Of the first exchange, and of all others.
     private let madeFacts: SharedConnectionFacts
-    private lazy var reusedFacts = Self.reused(madeFacts)
+    private let reusedFacts: SharedConnectionFacts
     private let hostLine: [UInt8]
 
     private(set) var exchange: Exchange?
     private var exchanges = 0
-    /// Reads the body; nil before the head is complete.
+    /// Reads the body; nil before the head is complete. Changed apart and put back, so that exclusive access to it
+    /// costs nothing at run time.
     private var body: BodyReader?
     private var sending = RequestSending()
     /// An incomplete line, with the bytes after it.
@@ -72,6 +73,8 @@ final class HTTP1Connection: HTTPConnection, DescriptorHandler {
         var facts = exchange.attempt.connectionFacts(handle, proxy: pool.configuration.path.proxy)
         facts.httpVersion = "HTTP/1.1"
         madeFacts = SharedConnectionFacts(facts)
+        (facts.isReused, facts.proxyStatus) = (true, nil)
+        reusedFacts = SharedConnectionFacts(facts)
         hostLine = RequestHead.hostLine(for: exchange.request)
         rest = first
     }
@@ -98,17 +101,17 @@ final class HTTP1Connection: HTTPConnection, DescriptorHandler {
     }
 
     private func begin(_ exchange: Exchange) {
-        exchange.expectsHTTP1(after: lastFields.take() ?? FieldList(remembers: true))
+        exchange.download.expectsHTTP1(after: lastFields.take() ?? FieldList(remembers: true))
         var head = sending.takeStorage()
-        RequestHead.append(exchange.request, with: exchange.upload, to: &head, host: hostLine)
+        let body = exchange.handle.body
+        RequestHead.append(exchange.request, with: body, to: &head, host: hostLine)
         headBytes = head.count
-        let upload = exchange.upload
-        let awaitsContinue = exchange.asksToContinue
+        let awaitsContinue = exchange.state.answer.asksToContinue
         sending = RequestSending(
-            head: head, hasBody: upload.hasBody, isChunked: upload.isChunked, awaitsContinue: awaitsContinue)
+            head: head, hasBody: body.hasBody, isChunked: body.isChunked, awaitsContinue: awaitsContinue)
         // A short body goes with the head. The app's closure is only asked once the head has gone: its bytes may not be
         // there a second time, for another connection.
-        if upload.isInMemory { _ = fill(exchange) }
+        if body.isInMemory { _ = fill(exchange) }
         guard awaitsContinue else { return }
         let limit = exchange.request.continueTimeout ?? .seconds(1)
         pool.loop.set(continueTimer, at: pool.now.advanced(by: max(limit, .milliseconds(1))))
@@ -125,7 +128,7 @@ final class HTTP1Connection: HTTPConnection, DescriptorHandler {
     ///
     /// - Returns: whether it can.
     func release() -> Bool {
-        if let exchange { lastFields = exchange.takeFields() }
+        if let exchange { lastFields = exchange.download.takeFields() }
         exchange = nil
         if sending.phase == .awaitsContinue { pool.loop.set(continueTimer, at: nil) }
         guard !isClosed, isAnswerWhole, sending.isOver, !isSpent, !isReadable || hasNothingToRead else { return false }
@@ -168,7 +171,7 @@ final class HTTP1Connection: HTTPConnection, DescriptorHandler {
     }
 
     private func sent(_ count: Int, _ exchange: Exchange) {
-        exchange.sentOnConnections += count
+        if count > 0 { exchange.state.sentBytes() }
         sending.sent(count)
     }
 
@@ -179,7 +182,7 @@ final class HTTP1Connection: HTTPConnection, DescriptorHandler {
         case .bytes(let piece):
             sending.append(piece)
             sentBody += piece.count
-            if exchange.upload.isComplete { sending.bodyIsWhole() }
+            if exchange.upload?.isComplete ?? true { sending.bodyIsWhole() }
             return true
         case .end:
             sending.bodyIsWhole()
@@ -187,7 +190,7 @@ final class HTTP1Connection: HTTPConnection, DescriptorHandler {
         case .paused: return false
         case .failed:
             fail(
-                exchange.upload.failure
+                exchange.upload?.failure
                     ?? LoadError(.requestBodyFailed, at: .request, "The request's body ended early."))
             return false
         }
@@ -207,7 +210,7 @@ final class HTTP1Connection: HTTPConnection, DescriptorHandler {
         var allowance = Self.turn
         while isReadable, let exchange, exchange.flow.mayReceive, !isAnswerWhole {
             guard allowance > 0 else {
-                exchange.engine.post(.goOn(exchange))
+                exchange.handle.engine.post(.goOn(exchange.handle))
                 break
             }
             let (count, outcome) = gather(for: exchange) ?? takeSome(for: exchange)
@@ -232,12 +235,12 @@ final class HTTP1Connection: HTTPConnection, DescriptorHandler {
         }
         willTake(outcome)
         received.body += count
-        if body?.takesAsBody(count) == true, body?.isWhole == true { answerIsWhole() }
+        if takesAsBody(count), body?.isWhole == true { answerIsWhole() }
         return (count, outcome)
     }
 
     private func takeSome(for exchange: Exchange) -> (Int, TunnelLink.Outcome) {
-        let scratch = exchange.engine.scratch
+        let scratch = pool.share.scratch
         let (chunk, outcome) =
             body == nil
             ? unsafe scratch.chunk(atMost: Scratch.headLength) { unsafe link.receive(into: $0) }
@@ -273,7 +276,7 @@ final class HTTP1Connection: HTTPConnection, DescriptorHandler {
 
     private func take(_ chunk: [UInt8], _ exchange: Exchange) {
         if firstByteAt == nil { firstByteAt = pool.now }
-        if rest.isEmpty, body?.takesAsBody(chunk.count) == true {
+        if rest.isEmpty, takesAsBody(chunk.count) {
             received.body += chunk.count
             exchange.takes(chunk: chunk)
             return body?.isWhole == true ? answerIsWhole() : ()
@@ -296,7 +299,7 @@ final class HTTP1Connection: HTTPConnection, DescriptorHandler {
             unsafe readHead(bytes, &position, exchange)
             received.head += position
         }
-        while self.exchange === exchange, let piece = unsafe body?.next(in: bytes, at: &position) {
+        while self.exchange === exchange, let piece = unsafe nextPiece(in: bytes, at: &position) {
             switch piece {
             case .trailer(let range):
                 received.head += range.count
@@ -309,42 +312,46 @@ final class HTTP1Connection: HTTPConnection, DescriptorHandler {
                 if position < bytes.count { isSpent = true }
                 answerIsWhole()
                 return bytes.count
-            case .malformed: fail(Self.malformed)
+            case .malformed: fail(BodyReader.brokenChunks)
             }
         }
         return self.exchange === exchange ? position : bytes.count
     }
 
+    private func takesAsBody(_ count: Int) -> Bool {
+        guard var reader = body, reader.takesAsBody(count) else { return false }
+        body = reader
+        return true
+    }
+
+    private func nextPiece(in bytes: UnsafeRawBufferPointer, at position: inout Int) -> BodyReader.Piece? {
+        guard var reader = body else { return nil }
+        let piece = unsafe reader.next(in: bytes, at: &position)
+        body = reader
+        return piece
+    }
+
     private func readHead(_ bytes: UnsafeRawBufferPointer, _ position: inout Int, _ exchange: Exchange) {
         guard unsafe exchange.read(bytes, at: &position) else {
-            return fail(exchange.attempt.failure ?? Self.malformed)
+            return fail(exchange.attempt.failure ?? BodyReader.brokenChunks)
         }
         if sending.phase == .awaitsContinue, exchange.download.head.mayContinue { mayContinue() }
         let framing = exchange.download.head.framing
         if exchange.download.isHeadWhole { return headIsWhole(framing, exchange) }
-        guard framing.status == 0, unsafe !Self.mayBeHTTP(bytes[position...]) else { return }
-        fail(LoadError(.protocolViolation, at: .response, "The server's bytes are not HTTP."))
-    }
-
-    private static var malformed: LoadError {
-        LoadError(.protocolViolation, at: .response, "The chunks of the body are broken.")
-    }
-
-    /// Whether an incomplete line may become a status line.
-    private static func mayBeHTTP(_ line: Slice<UnsafeRawBufferPointer>) -> Bool {
-        unsafe zip(line, "HTTP/1.".utf8).allSatisfy { $0 == $1 }
+        guard framing.status == 0, unsafe !StatusLine.mayBegin(bytes[position...]) else { return }
+        fail(StatusLine.missing)
     }
 
     private func took(trailer line: UnsafeRawBufferPointer, _ exchange: Exchange) {
         var position = 0
         guard unsafe exchange.read(line, at: &position) else {
-            return fail(exchange.attempt.failure ?? Self.malformed)
+            return fail(exchange.attempt.failure ?? BodyReader.brokenChunks)
         }
     }
 
     private func headIsWhole(_ framing: AnswerFraming, _ exchange: Exchange) {
         if !framing.keepsConnection { isSpent = true }
-        let length = framing.bodyLength(isHead: exchange.request.method == .head)
+        let length = framing.bodyLength(isHead: exchange.state.answer.isHead)
         if length == .untilClose { isSpent = true }
         body = BodyReader(length, lineLimit: exchange.request.headerLimit.bytes)
         // A server that refuses a request does not read the rest of it (RFC 9112 §9.3), so the rest is not sent.
@@ -367,16 +374,25 @@ final class HTTP1Connection: HTTPConnection, DescriptorHandler {
 
     private func connectionEnded(isProper: Bool) {
         guard let exchange else { return }
-        if isProper, body?.connectionEnded() == true {
+        if isProper, endsBody() {
             sending.giveUp()
             return answerIsWhole()
         }
-        if firstByteAt == nil, isReused, pool.sendsAgain(exchange) { return }
+        if firstByteAt == nil, isReused || pool.mayMove(exchange), pool.sendsAgain(exchange, isMove: !isReused) {
+            return
+        }
         fail(link.certificateRefusal ?? Self.lost(isProper, exchange))
     }
 
+    /// - Returns: whether the end of the connection is the end of the body.
+    private func endsBody() -> Bool {
+        guard var reader = body, reader.connectionEnded() else { return false }
+        body = reader
+        return true
+    }
+
     private static func lost(_ isProper: Bool, _ exchange: Exchange) -> LoadError {
-        let isCut = !isProper && exchange.download.isDelimitedByClose(isHead: exchange.request.method == .head)
+        let isCut = !isProper && exchange.download.isDelimitedByClose(isHead: exchange.state.answer.isHead)
         return LoadError(
             .connectionLost, at: exchange.attempt.step,
             isCut
@@ -447,6 +463,8 @@ final class HTTP1Connection: HTTPConnection, DescriptorHandler {
     // MARK: Facts
 
     var isReused: Bool { exchanges > 1 }
+    /// The relay through which it leads; nil for none.
+    var relay: Endpoint? { madeFacts.facts.relay }
     var tlsFacts: TLSFacts? { isTLSWithServer ? link.tlsFacts : nil }
     var channelBinding: ChannelBinding? { isTLSWithServer ? link.channelBinding : nil }
     private(set) lazy var peer: Endpoint? = handle?.peer
@@ -459,14 +477,8 @@ final class HTTP1Connection: HTTPConnection, DescriptorHandler {
 
     var receivedBytes: LoadRecord.Bytes { received }
 
-    func facts(of attempt: Attempt, proxy: ProxyAccess?) -> SharedConnectionFacts {
+    func facts(of attempt: Attempt, on path: ConnectionPath?) -> SharedConnectionFacts {
         isReused ? reusedFacts : madeFacts
-    }
-
-    private static func reused(_ made: SharedConnectionFacts) -> SharedConnectionFacts {
-        var facts = made.facts
-        (facts.isReused, facts.proxyStatus) = (true, nil)
-        return SharedConnectionFacts(facts)
     }
 
     func timing(of attempt: Attempt, queue: Duration, isDirect: Bool) -> ExchangeTiming {

@@ -66,6 +66,23 @@ struct RequestSending {
         start = 0
     }
 
+    /// All bytes that are next, which then count as sent.
+    mutating func takeNext() -> [UInt8] {
+        if piece.isEmpty, start == 0 {
+            defer { bytes = [] }
+            return bytes
+        }
+        var next: [UInt8] = []
+        while !isSent {
+            let count = unsafe withNext { part in
+                unsafe next.append(contentsOf: part)
+                return part.count
+            }
+            sent(count)
+        }
+        return next
+    }
+
     private mutating func sentOfPiece(_ count: Int) {
         piece = piece.dropFirst(count)
         guard piece.isEmpty else { return }
@@ -104,9 +121,9 @@ struct RequestSending {
 /// `Host`, the body's framing and `Expect` are created here; such fields of a request are dropped, since duplicates
 /// would make the request ambiguous.
 enum RequestHead {
-    /// - Parameter host: the line `Host`, with its line break.
+    /// - Parameter host: the end of the request line, and the line `Host`.
     static func append(
-        _ request: ExchangeRequest, with upload: Upload, to bytes: inout [UInt8], host: [UInt8]
+        _ request: ExchangeRequest, with body: UploadSource, to bytes: inout [UInt8], host: [UInt8]
     ) {
         let url = request.url
         bytes.reserveCapacity(bytes.count + 512)
@@ -117,15 +134,16 @@ enum RequestHead {
             bytes.append(UInt8(ascii: "?"))
             append(query, to: &bytes)
         }
-        append(" HTTP/1.1\r\n", to: &bytes)
         bytes += host
         appendFields(of: request, to: &bytes)
-        appendFraming(of: request, with: upload, to: &bytes)
+        appendFraming(of: request, with: body, to: &bytes)
         append("\r\n", to: &bytes)
     }
 
     /// The `host` argument of ``append(_:with:to:host:)``.
-    static func hostLine(for request: ExchangeRequest) -> [UInt8] { Array("Host: \(request.url.hostField)\r\n".utf8) }
+    static func hostLine(for request: ExchangeRequest) -> [UInt8] {
+        Array(" HTTP/1.1\r\nHost: \(request.url.hostField)\r\n".utf8)
+    }
 
     private static func appendFields(of request: ExchangeRequest, to bytes: inout [UInt8]) {
         var saysAccept = false
@@ -143,14 +161,14 @@ enum RequestHead {
     }
 
     private static func appendFraming(
-        of request: ExchangeRequest, with upload: Upload, to bytes: inout [UInt8]
+        of request: ExchangeRequest, with body: UploadSource, to bytes: inout [UInt8]
     ) {
-        guard upload.hasBody || Upload.expectsBody(request.method) else { return }
-        if upload.isChunked {
+        guard body.hasBody || UploadSource.expectsBody(request.method) else { return }
+        if body.isChunked {
             append("Transfer-Encoding: chunked\r\n", to: &bytes)
         } else {
             append("Content-Length: ", to: &bytes)
-            append(String(upload.totalBytes ?? 0), to: &bytes)
+            append(String(body.length), to: &bytes)
             append("\r\n", to: &bytes)
         }
         if request.asksToContinue, request.headerFields[.expect] == nil {

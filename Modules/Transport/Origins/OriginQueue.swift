@@ -30,8 +30,9 @@ struct OriginQueue {
     /// - Returns: whether the member may go on now. One without a claim always may.
     mutating func admits(_ member: any PoolMember) -> Bool {
         guard let claim = member.attempt.claim else { return true }
+        let urgency = member.urgency
         let ticket = lanes.change(claim.origin, from: .init()) { lane in
-            lane.arrived(member, limit: claim.limit, urgency: member.urgency)
+            lane.arrived(member, limit: claim.limit, urgency: urgency)
         }
         member.attempt.claim?.ticket = ticket
         return ticket == nil

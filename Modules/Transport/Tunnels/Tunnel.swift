@@ -9,17 +9,17 @@ internal import Synchronization
 package final class Tunnel: ByteChannel {
     package let endpoint: Endpoint
     private let connection: OpenConnection
-    private let stream: TunnelStream
+    private let ends: TunnelEnds
 
-    init(_ stream: TunnelStream, _ connection: OpenConnection) {
+    init(_ ends: TunnelEnds, _ connection: OpenConnection) {
         endpoint = connection.endpoint
         self.connection = connection
-        self.stream = stream
+        self.ends = ends
     }
 
-    deinit { stream.post(.released) }
+    deinit { ends.post(.released) }
 
-    package var facts: StreamFacts { stream.wire.facts }
+    package var facts: StreamFacts { ends.wire.facts }
 
     /// The connection, for a policy's decision.
     package var openConnection: OpenConnection {
@@ -32,9 +32,9 @@ package final class Tunnel: ByteChannel {
     ///
     /// The end of TCP without TLS's close_notify is an error, not an end. Cancelling the task resets the tunnel.
     package func read(upTo limit: Int = .max) async throws(LoadError) -> [UInt8]? {
-        stream.wire.callBegins()
+        ends.wire.callBegins()
         do throws(LoadError) {
-            return try await stream.down.next(upTo: limit)
+            return try await ends.down.next(upTo: limit)
         } catch {
             guard error.code == .cancelled else { throw error }
             guard Task.isCancelled else { throw failure ?? error }
@@ -43,16 +43,16 @@ package final class Tunnel: ByteChannel {
         }
     }
 
-    package var failure: LoadError? { stream.wire.ending }
+    package var failure: LoadError? { ends.wire.ending }
 
-    package func whenOver(_ tell: @escaping @Sendable () -> Void) { stream.wire.whenOver(tell) }
+    package func whenOver(_ tell: @escaping @Sendable () -> Void) { ends.wire.whenOver(tell) }
 
     /// Sends `bytes`; returns when there is room for more. If sending fails, the next read or write throws.
     package func write(_ bytes: [UInt8]) async throws(LoadError) {
         if Task.isCancelled { throw .cancelled() }
-        stream.wire.callBegins()
+        ends.wire.callBegins()
         do throws(LoadError) {
-            try await stream.up.waitForRoom(behind: stream.write(bytes))
+            try await ends.up.waitForRoom(behind: ends.write(bytes))
         } catch {
             throw reason(ofUnsent: error)
         }
@@ -64,30 +64,30 @@ package final class Tunnel: ByteChannel {
             return LoadError(.invalidRequest, at: .request, "Bytes are written by one task at a time.")
         }
         if let failure { return failure }
-        guard stream.up.isFinished else { return error }
+        guard ends.up.isFinished else { return error }
         return LoadError(.invalidRequest, at: .request, "Our side of the stream was ended.")
     }
 
-    package func send(_ bytes: [UInt8]) { _ = stream.write(bytes) }
+    package func send(_ bytes: [UInt8]) { _ = ends.write(bytes) }
 
-    package var unsentBytes: Int { stream.up.bufferedBytes }
-    package var sentBytes: Int { stream.wire.sentBytes }
-    package var receivedBytes: Int { stream.received.load(ordering: .relaxed) }
-    package var isBeingRead: Bool { stream.down.isAwaited }
+    package var unsentBytes: Int { ends.up.bufferedBytes }
+    package var sentBytes: Int { ends.wire.sentBytes }
+    package var receivedBytes: Int { ends.received.load(ordering: .relaxed) }
+    package var isBeingRead: Bool { ends.down.isAwaited }
 
     /// Ends the direction to the server once everything is sent, and leaves the other open: with close_notify under
     /// TLS, otherwise with FIN.
-    package func closeWrite() { stream.up.finish() }
+    package func closeWrite() { ends.up.finish() }
 
     /// Ends the direction to the server once everything is sent, and the connection once the server has ended its side
     /// too; after `limit` in any case. Reading continues meanwhile.
-    package func shutdown(within limit: Duration) { stream.post(.shutdown(within: limit)) }
+    package func shutdown(within limit: Duration) { ends.post(.shutdown(within: limit)) }
 
     /// Ends both directions at once. Waiting reads and writes throw ``LoadError/Code/connectionLost``.
-    package func close() { stream.post(.close) }
+    package func close() { ends.post(.close) }
 
     /// Ends both directions at once with a reset, so that the server does not take what it has received for complete.
-    package func reset() { stream.post(.reset) }
+    package func reset() { ends.post(.reset) }
 }
 
 // MARK: TLS on an open tunnel
@@ -118,7 +118,7 @@ extension Tunnel {
         if Task.isCancelled { throw .cancelled() }
         let result = await withTaskCancellationHandler {
             await withCheckedContinuation { (continuation: CheckedContinuation<Result<Void, LoadError>, Never>) in
-                stream.post(order { continuation.resume(returning: $0) })
+                ends.post(order { continuation.resume(returning: $0) })
             }
         } onCancel: {
             reset()

@@ -2,35 +2,35 @@ internal import CCurl
 internal import SallyportCore
 internal import SallyportEventLoop
 internal import SallyportLoading
-internal import Synchronization
 
-/// The opening of a tunnel's connection: created by the caller, run by a pool on the loop.
-final class TunnelOpening: @unchecked Sendable {
-    // SAFETY: like ``Exchange``: set before it is posted, then used on the loop only; `isCancelled` is atomic.
+/// The opening of a tunnel's connection, and the tunnel's member of its pool from then on. Made, kept and used by the
+/// engine of its loop; other threads have its handle.
+final class TunnelOpening: Attempt, LoopObject {
     typealias Continuation = CheckedContinuation<Result<Tunnel, LoadError>, Never>
 
-    let request: TunnelRequest
-    let attempt: Attempt
-    let isCancelled = Atomic(false)
-    let engine: TransportEngine
-    var continuation: Continuation?
+    let handle: OpeningHandle
+    private var continuation: Continuation?
     private(set) var pool: Pool?
-    private var descriptor: Int32 = -1
-    private(set) weak var stream: TunnelStream?
+    private var stream: TunnelStream?
     private(set) var tlsVersion: TLSVersion?
 
-    init(_ request: TunnelRequest, engine: TransportEngine) {
-        self.request = request
-        self.engine = engine
-        attempt = Attempt(to: request.endpoint)
+    init(_ handle: OpeningHandle, answering continuation: Continuation) {
+        self.handle = handle
+        self.continuation = continuation
+        super.init(to: handle.request.endpoint, since: handle.start)
+        applicationProtocols = handle.applicationProtocols
     }
+
+    var request: TunnelRequest { handle.request }
 
     func start(in pool: Pool) {
         self.pool = pool
+        pool.share.openings.insert(self)
         pool.start(self)
     }
 
-    func refuse(_ failure: LoadError) { continuation.take()?.resume(returning: .failure(failure)) }
+    /// Whether its connection is not open yet.
+    var isOpening: Bool { stream == nil && continuation != nil }
 }
 
 extension TunnelOpening: PoolMember {
@@ -53,10 +53,11 @@ extension TunnelOpening: PoolMember {
 
     /// The member has failed, was cancelled, or its tunnel is closed.
     func finished(_ failure: LoadError?) {
-        let stream = stream
         stream?.detach(failure ?? .cancelled())
         report(failure, stream)
         continuation.take()?.resume(returning: .failure(failure ?? .cancelled()))
+        stream = nil
+        pool?.share.openings.remove(self)
         pool = nil
     }
 
@@ -64,7 +65,7 @@ extension TunnelOpening: PoolMember {
         guard let reporter = request.reporter else { return }
         var report = ExchangeReport()
         report.end = attempt.elapsed(until: .now)
-        if let handle = attempt.handle, let path = pool?.configuration.path {
+        if let handle = attempt.transfer, let path = pool?.configuration.path {
             attempt.tellConnecting(to: &report.timing, handle, isDirect: path.isDirect)
             report.connection = attempt.connectionFacts(handle, proxy: path.proxy)
         }
@@ -78,7 +79,7 @@ extension TunnelOpening: PoolMember {
 
     /// The connection is open.
     func connected() {
-        guard let handle = attempt.handle, let pool else { return }
+        guard let handle = attempt.transfer, let pool else { return }
         let descriptor = handle.socket
         pool.unwatch(descriptor)
         let first = handle.firstBytes()
@@ -92,7 +93,7 @@ extension TunnelOpening: PoolMember {
         if let tls = facts.tls { secured(tls) }
         stream.start(with: first)
         pool.watchdog.watch(self)
-        continuation.resume(returning: .success(Tunnel(stream, pool.openConnection(of: self))))
+        continuation.resume(returning: .success(Tunnel(stream.ends, pool.openConnection(of: self))))
     }
 
     /// From now on, the policy's rules for TLS versions apply to the connection.

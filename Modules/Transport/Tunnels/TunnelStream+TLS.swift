@@ -5,10 +5,7 @@ internal import SallyportLoading
 /// TLS that begins on an open tunnel. Runs on the loop.
 extension TunnelStream {
     func secure(_ order: TunnelSecuring.Order) {
-        guard pool != nil, !isLost else {
-            let closed = LoadError(.connectionLost, at: .serverTLS, "The connection is over.")
-            return order.continuation(.failure(wire.ending ?? closed))
-        }
+        guard pool != nil, !isLost else { return ends.refuse(order) }
         switch order {
         case .prepare(let continuation): prepare(continuation)
         case .handshake(let handshake, let continuation): begin(handshake, continuation)
@@ -49,7 +46,7 @@ extension TunnelStream {
     private func unreadBytes() -> LoadError? {
         var count = down.bufferedBytes
         if count == 0 {
-            count = unsafe engine.scratch.chunk { unsafe wire.receive(into: $0) }.0.count
+            count = unsafe scratch.chunk { unsafe wire.receive(into: $0) }.0.count
         }
         guard count > 0 else { return nil }
         return LoadError(

@@ -4,20 +4,17 @@ internal import SallyportEventLoop
 internal import SallyportLoading
 internal import Synchronization
 
-/// Transfers a tunnel's bytes between two pipes and its connection. Pipes and wire are used from any thread, everything
-/// else on the loop.
-final class TunnelStream: @unchecked Sendable {
-    // SAFETY: `down`, `up`, `wire`, `received` and `engine` are constant and thread-safe; everything else is touched on the
-    // loop only.
+/// Transfers a tunnel's bytes between two pipes and its connection. Made, kept and used by the engine of its loop; other
+/// threads have its ends.
+final class TunnelStream: LoopObject {
     /// The number of bytes taken from a pipe at once.
     private static let portion = 64 << 10
 
+    let ends: TunnelEnds
     let down: BodyPipe
     let up: BodyPipe
     let wire: TunnelWire
-    let received = Atomic(0)
-    let engine: TransportEngine
-    private let wake: Wake
+    let scratch: Scratch
     let opening: TunnelOpening
     private(set) var pool: Pool?
     let descriptor: Int32
@@ -41,52 +38,24 @@ final class TunnelStream: @unchecked Sendable {
     /// Ended by this side before both directions had come to their end.
     private var isGivenUp = false
 
-    /// A reference to itself, while it ends on its own: there may be no other reference then.
-    private var keeper: TunnelStream?
-
-    /// Ties the pipes' hooks to a stream that does not exist yet when they are made.
-    private final class Wake: Sendable {
-        private struct Tie: Sendable { weak let stream: TunnelStream? }
-        private let made = SetOnce<Tie>()
-
-        func tie(_ stream: TunnelStream) { made.set(Tie(stream: stream)) }
-
-        func callAsFunction() {
-            guard let stream = made.value?.stream else { return }
-            stream.engine.post(.pump(stream))
-        }
-    }
+    /// Whether it ends on its own, without anyone who reads or writes.
+    private var isEndingAlone = false
 
     init(_ opening: TunnelOpening, _ pool: Pool, _ link: TunnelLink, _ facts: StreamFacts) {
-        let wake = Wake()
-        self.wake = wake
         self.opening = opening
         self.pool = pool
         descriptor = link.descriptor
-        engine = opening.engine
+        scratch = pool.share.scratch
         wire = TunnelWire(link, opening.request.limits, facts)
         wire.received()
-        down = BodyPipe(hooks: .init(hasRoom: { wake() }, wasDiscarded: { wake() }))
-        up = BodyPipe(hooks: .init(hasBytes: { wake() }))
-        wake.tie(self)
+        ends = TunnelEnds(over: wire, on: opening.handle.engine)
+        (down, up) = (ends.down, ends.up)
+        pool.share.streams.insert(self)
     }
 
-    func post(_ end: TransportEngine.TunnelEnd) {
-        wire.end()
-        engine.post(.end(self, end))
-    }
+    var handle: TunnelPlace { ends.place }
 
-    func post(_ order: TunnelSecuring.Order) { engine.post(.secure(self, order)) }
-
-    /// Sends bytes on the caller's thread as far as they can be sent at once, and leaves the rest to the loop.
-    func write(_ bytes: [UInt8]) -> BodyPipe.PushResult {
-        guard up.isIdle && !engine.isEnding, let count = wire.sendAtOnce(bytes) else { return up.push(bytes) }
-        guard count < bytes.count else { return .more }
-        defer { wire.handedOver() }
-        return up.push(Array(bytes[count...]))
-    }
-
-    // MARK: Loop
+    // MARK: Bytes
 
     func start(with first: [UInt8]) {
         if !first.isEmpty { received(first) }
@@ -155,8 +124,8 @@ final class TunnelStream: @unchecked Sendable {
         var rest = TunnelWire.turn
         var isHeld = false
         while isReadable && !isDownFull && !isDownEnded {
-            guard rest > 0 else { return engine.post(.pump(self)) }
-            let (chunk, outcome) = unsafe engine.scratch.chunk(expectingMuch: isFlooding) {
+            guard rest > 0 else { return handle.pump() }
+            let (chunk, outcome) = unsafe scratch.chunk(expectingMuch: isFlooding) {
                 unsafe wire.receive(into: $0)
             }
             isFlooding = Scratch.isMuch(chunk.count)
@@ -185,7 +154,7 @@ final class TunnelStream: @unchecked Sendable {
 
     /// - Parameter isHeld: whether more is read at once.
     private func received(_ chunk: [UInt8], isHeld: Bool = false) {
-        received.add(chunk.count, ordering: .relaxed)
+        ends.received.add(chunk.count, ordering: .relaxed)
         wire.received()
         switch down.push(chunk, isHeld: isHeld) {
         case .more: break
@@ -228,7 +197,7 @@ final class TunnelStream: @unchecked Sendable {
         case .close: close()
         case .released:
             down.discard()
-            if keeper == nil { giveUp() }
+            if !isEndingAlone { giveUp() }
         case .reset: giveUp()
         case .shutdown(let limit): shutDown(within: limit)
         }
@@ -237,7 +206,7 @@ final class TunnelStream: @unchecked Sendable {
     private func shutDown(within limit: Duration) {
         up.finish()
         guard let pool else { return }
-        keeper = self
+        isEndingAlone = true
         wire.end(by: pool.now.advanced(by: limit))
         pool.watchdog.watch(opening)
         pump()
@@ -265,7 +234,7 @@ final class TunnelStream: @unchecked Sendable {
         end(with: failure)
         securing.take()?.continuation?(.failure(failure))
         wire.ended()
-        keeper = nil
+        pool.share.streams.remove(self)
     }
 }
 
@@ -278,7 +247,7 @@ extension TunnelStream {
         report.connection = facts.connection
         (report.tlsVersion, report.tlsCipher) = (facts.tls?.version, facts.tls?.cipher)
         report.sent.body = wire.sentBytes
-        report.received.body = received.load(ordering: .relaxed)
+        report.received.body = ends.received.load(ordering: .relaxed)
         guard !isGivenUp else { return report.streamEnd = .discarded }
         report.failure = wire.ending
         report.streamEnd = wire.ending.map { .failed($0) } ?? .complete

@@ -28,9 +28,15 @@ public struct LocalPeer: Sendable {
     /// The other end of a stream, such as one of ``ResponseWriter/tunnels``: HTTP/1.1 begins with the next byte in
     /// either direction. Everything before that, including STARTTLS, is up to the plugin.
     ///
-    /// The peer owns the stream from its first exchange on. Exchanges use it one after another, for as long as both
-    /// sides keep it open; once it has ended, they end with its failure, or with `cannotConnect`. It is closed when it
-    /// has been idle for a minute or two, and when neither this peer nor the body of an answer is in use.
+    /// The peer owns the stream from its first exchange on. Exchanges use it one after another, in the order in which
+    /// they began, all for the principal of the first; others end with `cannotConnect`. A body of up to 192 KiB that is
+    /// not read makes no other exchange wait.
+    ///
+    /// The stream is closed after an answer that lets no other follow, or that refuses a body before its end; if bytes
+    /// come unasked; when it has been idle for 90 s; and when neither this peer nor the body of an answer is in use. An
+    /// exchange that fails or is cancelled resets it. Once it has ended, exchanges end with its own failure, or with
+    /// `cannotConnect`. Nothing is sent twice, as there is no other connection: a refused expectation (417) is the
+    /// answer.
     public static func stream(_ stream: ByteStream) -> LocalPeer { LocalPeer(place: .stream(StreamPeer(stream))) }
 
     /// The connections of all plugins of the process. Never shut down, as handlers come and go; idle ones are closed.
@@ -39,21 +45,11 @@ public struct LocalPeer: Sendable {
     fileprivate func exchange(
         _ request: ExchangeRequest, in context: LoadContext
     ) async throws(LoadError) -> ExchangeResponse {
-        let partition = ConnectionPartition(.plugin, principal: context.principal)
         switch place {
         case .socket(let socket):
+            let partition = ConnectionPartition(.plugin, principal: context.principal)
             return try await Self.transport.exchange(request, via: ConnectionPath(partition: partition, socket: socket))
-        case .stream(let peer):
-            var request = request
-            request.connectionsPerOrigin = 1
-            let path = ConnectionPath(partition: partition, socket: try await peer.path())
-            do throws(LoadError) {
-                var response = try await Self.transport.exchange(request, via: path)
-                response.body = ResponseBody(StreamedBody(response.body, of: response.head, from: peer))
-                return response
-            } catch {
-                throw peer.reason(of: error)
-            }
+        case .stream(let peer): return try await peer.exchange(request, for: context.principal)
         }
     }
 }

@@ -30,8 +30,10 @@ extension SecureSession {
         try running.begin()
         defer { running.end() }
         let response = try await first(request, of: servers, collectsUpTo: limit, delegate)
-        if let answer = try response.held(upTo: limit) { return answer }
-        return try await response.collected(upTo: limit)
+        guard let bytes = try response.body.held(upTo: limit) else {
+            return try await response.collected(upTo: limit)
+        }
+        return response.with(bytes)
     }
 
     /// The same for a `GET` of a path over `https`.

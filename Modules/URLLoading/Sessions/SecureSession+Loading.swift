@@ -45,6 +45,7 @@ extension SecureSession {
         }
     }
 
+    @inline(__always)
     private func admitted(
         _ request: LoadRequest, collectsUpTo limit: ByteCount?, _ delegate: (any SessionDelegate)?,
         control: (any TransferControl)? = nil
@@ -54,15 +55,31 @@ extension SecureSession {
         return try await load(request, admittedIn: context)
     }
 
+    /// Awaits nothing but the answer of a request that all stages pass, and that has no observer: the code for other
+    /// requests is apart, so that this can be a part of its callers.
+    ///
     /// - Parameter request: with the session's fields, and admitted.
+    @inline(__always)
     func load(
         _ request: LoadRequest, admittedIn context: LoadContext
     ) async throws(LoadError) -> LoadResponse {
-        guard let recorder = context.recorder else {
-            guard goesToChain(request) else { return try await load(request, in: context) }
-            logBegin(of: request, in: context)
-            return try await chain.load(request, in: context)
+        guard context.recorder == nil, goesToChain(request) else {
+            return try await loadApart(request, in: context)
         }
+        logBegin(of: request, in: context)
+        let descent = chain.descent(of: request, in: context)
+        guard chain.reachesLast(descent) else {
+            return try await chain.load(after: descent, in: context)
+        }
+        var response = try await sender.send(descent.request, in: context)
+        guard descent.isWanted(&response) else { return response }
+        return try await chain.ascend(with: response, after: descent, in: context)
+    }
+
+    private func loadApart(
+        _ request: LoadRequest, in context: LoadContext
+    ) async throws(LoadError) -> LoadResponse {
+        guard let recorder = context.recorder else { return try await load(request, in: context) }
         return try await recorded(request, by: recorder) { request throws(LoadError) in
             try await self.load(request, in: context)
         }
@@ -81,8 +98,10 @@ extension SecureSession {
         try running.begin()
         defer { running.end() }
         let response = try await admitted(request, collectsUpTo: limit, delegate)
-        if let answer = try response.held(upTo: limit) { return answer }
-        return try await response.collected(upTo: limit)
+        guard let bytes = try response.body.held(upTo: limit) else {
+            return try await response.collected(upTo: limit)
+        }
+        return response.with(bytes)
     }
 
     /// Sends a body and collects that of the answer.
@@ -150,11 +169,9 @@ extension SecureSession {
         return LoadContext(values)
     }
 
-    var hasOwnHandlers: Bool { !configuration.protocolClasses.isEmpty || !configuration.handlers.isEmpty }
-
     /// Whether the handler of this module would be asked first, and would take the request: most sessions have no other.
     func goesToChain(_ request: LoadRequest) -> Bool {
-        !hasOwnHandlers && request.url.endpoint != nil
+        !hasOwnHandlers && request.url.hasEndpoint
             && (isSystem ? registry.isSystemHTTPFirst : registry.isSecureHTTPFirst)
     }
 

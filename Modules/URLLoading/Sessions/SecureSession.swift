@@ -29,10 +29,14 @@ public final class SecureSession: Sendable {
     /// The loads, tasks and streams for which ``finishTasksAndInvalidate()`` waits.
     let running = RunningLoads()
     let chain: LoadChain
+    /// The last stage of the chain.
+    let sender: ConnectorStage
     /// What the contexts of all loads have in common.
     let terms: LoadTerms
-    /// Whether each load is recorded: looked at by each.
+    // Asked by each load.
+    /// Whether each load is recorded.
     let recordsAll: Bool
+    let hasOwnHandlers: Bool
     /// Streams of bytes to servers, by the same policy and with the same settings as its loads.
     let tunnels: ConnectorTunnels
     let observer: LoadObserver?
@@ -52,17 +56,19 @@ public final class SecureSession: Sendable {
         tag = "\(Self.sessionNumbers.add(1, ordering: .relaxed).newValue)"
         observer = LoadObserver.bootstrapped()
         logger = engine.logger
+        hasOwnHandlers = !configuration.protocolClasses.isEmpty || !configuration.handlers.isEmpty
         recordsAll = observer != nil || delegate != nil || configuration.onRecord != nil
         terms = LoadTerms(
             logger: logger, proxies: configuration.proxies, session: tag,
             connectionsPerOrigin: configuration.connectionsPerOrigin, trust: TrustScopes(configuration))
         let settings = ConnectionSettings(configuration, tag: tag, hasPolicy: engine.gate != nil)
         let waiter = ConnectivityWaiter(configuration, tag: tag, engine)
+        sender = ConnectorStage(connector: engine.connector, settings: settings, waiter: waiter)
         // The whole list of stages, from the top down.
         chain = LoadChain(
             [RedirectStage(configuration, sites: engine.sites, names: engine.gate), DecodingStage()]
                 + engine.stages(configuration)
-                + [ConnectorStage(connector: engine.connector, settings: settings, waiter: waiter)])
+                + [sender])
         tunnels = ConnectorTunnels(
             connector: engine.connector, settings: settings, answerTimeout: configuration.resourceTimeout,
             onRecord: configuration.onRecord, logger: logger)

@@ -1,6 +1,7 @@
 internal import SallyportConnecting
 internal import SallyportCore
 internal import SallyportLoading
+internal import SallyportTransport
 
 /// The last stage: sends every request through the connector, which asks the policy if there is one.
 struct ConnectorStage: LoadStage {
@@ -19,14 +20,38 @@ struct ConnectorStage: LoadStage {
     func load(
         _ request: LoadRequest, in context: LoadContext, next: LoadChain
     ) async throws(LoadError) -> LoadResponse {
-        try checkMayLeave(request)
+        try await send(request, in: context)
+    }
+
+    /// Sends a request. The answer is all that is awaited, if nothing is asked or signed before; the code for the rest
+    /// is apart, so that this can be a part of its caller.
+    @inline(__always)
+    func send(_ request: LoadRequest, in context: LoadContext) async throws(LoadError) -> LoadResponse {
         do throws(LoadError) {
-            return try await connector.exchange(request, in: context, with: ways)
-        } catch {
-            guard waiter.waits(after: error, request) else { throw error }
-            return try await waiter.load(request, in: context, after: error) { () throws(LoadError) in
-                try await connector.exchange(request, in: context, with: ways)
+            try checkMayLeave(request)
+            let known = try connector.known(for: request, in: context, with: ways)
+            guard
+                let (sent, path) = try connector.straightOrder(for: request, by: known, in: context, with: ways)
+            else { return try await connector.exchange(request, by: known, in: context, with: ways) }
+            let response: ExchangeResponse
+            do throws(LoadError) {
+                response = try await connector.client.exchange(sent, via: path)
+            } catch {
+                return try await connector.exchange(request, by: known, in: context, with: ways, after: error)
             }
+            return try connector.answer(response, to: request, by: known)
+        } catch {
+            return try await sendLater(request, in: context, after: error)
+        }
+    }
+
+    /// Waits for connectivity, if it was lacking and the request is to wait for it.
+    private func sendLater(
+        _ request: LoadRequest, in context: LoadContext, after failure: LoadError
+    ) async throws(LoadError) -> LoadResponse {
+        guard waiter.waits(after: failure, request) else { throw failure }
+        return try await waiter.load(request, in: context, after: failure) { () throws(LoadError) in
+            try await connector.exchange(request, in: context, with: ways)
         }
     }
 

@@ -139,7 +139,7 @@ extension ConfigurationDocument.Cluster: Codable {
 }
 
 extension KeyedDecodingContainer {
-    fileprivate func decodeEndpoint(host: Key, port: Key) throws -> Endpoint {
+    func decodeEndpoint(host: Key, port: Key) throws -> Endpoint {
         let text = try decode(String.self, forKey: host)
         let number = try decode(UInt16.self, forKey: port)
         do {
@@ -151,7 +151,7 @@ extension KeyedDecodingContainer {
 }
 
 extension KeyedEncodingContainer {
-    fileprivate mutating func encode(_ endpoint: Endpoint, host: Key, port: Key) throws {
+    mutating func encode(_ endpoint: Endpoint, host: Key, port: Key) throws {
         try encode(endpoint.host.bareText, forKey: host)
         try encode(endpoint.port, forKey: port)
     }

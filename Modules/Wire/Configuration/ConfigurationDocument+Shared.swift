@@ -29,6 +29,7 @@ extension ConfigurationDocument {
             try Member("tls", tls),
         ]
         if let defaultDomains { members.append(try Member("defaultDomains", defaultDomains)) }
+        if let gateways { members.append(try Member("gateways", gateways)) }
         return SharedMembers(members: members)
     }
 

@@ -18,6 +18,8 @@ package struct ConfigurationDocument: Sendable, Hashable, Codable {
         package static let networks = 4096
         package static let defaultDomains = 16
         package static let clusters = 64
+        /// The gateways of a fleet.
+        package static let gateways = 64
         package static let relays = 64
         /// The greatest number of the gateway's authorities, of each cluster's, and of endorsements.
         package static let authorities = 4
@@ -56,6 +58,8 @@ package struct ConfigurationDocument: Sendable, Hashable, Codable {
     /// The domains to which short names may belong, in order; nil in documents of older gateways, and for none.
     package var defaultDomains: [String]?
     package var clusters: [Cluster]
+    /// Where the control listeners of the fleet are; nil in documents of older gateways, and of one that has no other.
+    package var gateways: [Gateway]?
     package var tls: TLSRestrictions
     /// The allowed authentication schemes, in lower case: `basic`, `digest`, `negotiate`, `ntlm`, `ntlmv1`.
     package var schemes: [String]
@@ -72,7 +76,7 @@ package struct ConfigurationDocument: Sendable, Hashable, Codable {
         code: ResultCode = .none, entitlement: Entitlement, user: User, trust: Trust, servers: [Server] = [],
         domains: [Domain] = [], deniedNetworks: [IPNetwork] = [],
         defaultRoute: DefaultRoute = DefaultRoute(route: .deny), defaultDomains: [String]? = nil,
-        clusters: [Cluster] = [],
+        clusters: [Cluster] = [], gateways: [Gateway]? = nil,
         tls: TLSRestrictions = TLSRestrictions(), schemes: [String] = [], realms: [Realm] = [],
         policy: JSONValue = .object([:]), entitlements: [Entitlements] = [], application: Application = Application()
     ) {
@@ -91,6 +95,7 @@ package struct ConfigurationDocument: Sendable, Hashable, Codable {
         self.defaultRoute = defaultRoute
         self.defaultDomains = defaultDomains
         self.clusters = clusters
+        self.gateways = gateways
         self.tls = tls
         self.schemes = schemes
         self.realms = realms
@@ -127,8 +132,11 @@ extension ConfigurationDocument {
         guard (status == .active) == (code == .none) else {
             throw WireError(.malformed, "A code is required exactly if the status is not active.")
         }
-        guard (servers.map(\.priority) + clusters.flatMap(\.relays).map(\.priority)).allSatisfy((1...1000).contains)
-        else { throw WireError(.malformed, "Priorities are 1 to 1000.") }
+        let priorities =
+            servers.map(\.priority) + clusters.flatMap(\.relays).map(\.priority) + (gateways ?? []).map(\.priority)
+        guard priorities.allSatisfy((1...1000).contains) else {
+            throw WireError(.malformed, "Priorities are 1 to 1000.")
+        }
         guard clusters.allSatisfy({ Route.isClusterName($0.name) }) else {
             throw WireError(.malformed, "A cluster's name has 1 to 64 letters, digits, hyphens and dots.")
         }
@@ -150,7 +158,7 @@ extension ConfigurationDocument {
     func checkCounts() throws(WireError) {
         let isWithin =
             servers.count <= Limits.servers && domains.count <= Limits.domains && clusters.count <= Limits.clusters
-            && deniedNetworks.count <= Limits.networks
+            && deniedNetworks.count <= Limits.networks && gateways?.count ?? 0 <= Limits.gateways
             && defaultDomains?.count ?? 0 <= Limits.defaultDomains
             && clusters.allSatisfy { $0.relays.count <= Limits.relays && $0.authorities.count <= Limits.authorities }
             && trust.authorities.count <= Limits.authorities && trust.endorsements.count <= Limits.authorities

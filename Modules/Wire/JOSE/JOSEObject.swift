@@ -23,7 +23,7 @@ package struct JOSEObject: Sendable, Equatable {
         /// The most members of one object.
         package static let members = 64
         /// The most elements of one array.
-        package static let elements = 64
+        package static let elements = 256
     }
 
     private var members: [(name: String, value: Value)] = []

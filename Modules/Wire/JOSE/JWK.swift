@@ -63,7 +63,7 @@ package struct JWKSet: Sendable, Hashable {
     package enum Limits {
         /// The whole document, in bytes.
         package static let document = 64 << 10
-        package static let keys = 32
+        package static let keys = 256
     }
 
     package let keys: [JWK]

@@ -19,6 +19,12 @@ final class FakeGateway: ControlClient {
         /// How many of the next requests do not reach it.
         var unreachable = 0
         var failure: LoadError?
+        /// Which gateways of the fleet cannot be reached, do not answer, and answer with 500; HOST:PORT.
+        var dead: Set<String> = []
+        var hanging: Set<String> = []
+        var broken: Set<String> = []
+        /// The fleet's gateways to which event streams were opened.
+        var streams: [String] = []
         /// By path, instead of the true answer.
         var statuses: [String: Int] = [:]
         /// Answers that are given first, once each.
@@ -72,6 +78,8 @@ final class FakeGateway: ControlClient {
 
     func send(_ request: ControlRequest) async throws(LoadError) -> ControlAnswer {
         try admit(request)
+        try await hang(request)
+        if state.withLock({ $0.broken.contains("\(request.gateway)") }) { return ControlAnswer(status: 500, body: []) }
         let path = String(request.target.prefix { $0 != "?" })
         if let answer = state.withLock({ $0.first[path]?.isEmpty == false ? $0.first[path]?.removeFirst() : nil }) {
             return answer
@@ -101,11 +109,18 @@ final class FakeGateway: ControlClient {
     private func admit(_ request: ControlRequest) throws(LoadError) {
         let failure = state.withLock { state -> LoadError? in
             state.sent.append(request)
+            if state.dead.contains("\(request.gateway)") { return .refused }
             guard state.unreachable > 0 else { return state.failure }
             state.unreachable -= 1
             return LoadError(.cannotConnect, at: .connect, "Nobody listens.")
         }
         if let failure { throw failure }
+    }
+
+    private func hang(_ request: ControlRequest) async throws(LoadError) {
+        guard state.withLock({ $0.hanging.contains("\(request.gateway)") }) else { return }
+        try? await Task.sleep(for: .seconds(60))
+        throw Task.isCancelled ? .cancelled() : LoadError(.idleTimeout, at: .response, "Nothing came.")
     }
 
     /// The true answer.
@@ -131,6 +146,8 @@ final class FakeGateway: ControlClient {
 
     func open(_ request: ControlRequest) async throws(LoadError) -> ControlStream {
         try admit(request)
+        try await hang(request)
+        state.withLock { $0.streams.append("\(request.gateway)") }
         if let stream = state.withLock({ $0.stream }) { return ControlStream(status: 200, body: ResponseBody(stream)) }
         let text = state.withLock { state in
             defer { state.events = [] }

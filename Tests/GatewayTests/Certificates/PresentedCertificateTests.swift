@@ -62,8 +62,8 @@ import X509
         let presented = try authorities.instance(presented: der, now: now)
         var verified = VerifiedCertificates()
         _ = verified.add(presented, from: der)
-        #expect(verified.certificate(der, of: authorities, at: now) == presented)
-        #expect(verified.certificate(der, of: authorities, at: now.addingTimeInterval(-3600)) == nil)
+        #expect(verified.certificate(der, of: authorities.accepted, at: now) == presented)
+        #expect(verified.certificate(der, of: authorities.accepted, at: now.addingTimeInterval(-3600)) == nil)
     }
 
     @Test func oneOfAFormerAuthorityThatWasReadBeforeEndsWithItsTime() throws {
@@ -79,8 +79,8 @@ import X509
         #expect(throws: GatewayError.self) { try authorities.instance(presented: der, now: until) }
         var verified = VerifiedCertificates()
         _ = verified.add(presented, from: der)
-        #expect(verified.certificate(der, of: authorities, at: now) == presented)
-        #expect(verified.certificate(der, of: authorities, at: until) == nil)
+        #expect(verified.certificate(der, of: authorities.accepted, at: now) == presented)
+        #expect(verified.certificate(der, of: authorities.accepted, at: until) == nil)
     }
 
     @Test func onesThatWereReadBeforeTakeBoundedRoom() throws {
@@ -91,8 +91,8 @@ import X509
         var verified = VerifiedCertificates()
         let ders = (0...VerifiedCertificates.limit).map { Array("\($0)".utf8) }
         for der in ders { _ = verified.add(presented, from: der) }
-        #expect(ders.count { verified.certificate($0, of: authorities, at: now) != nil } == 1)
-        #expect(verified.certificate(ders[ders.count - 1], of: authorities, at: now) == presented)
+        #expect(ders.count { verified.certificate($0, of: authorities.accepted, at: now) != nil } == 1)
+        #expect(verified.certificate(ders[ders.count - 1], of: authorities.accepted, at: now) == presented)
     }
 
     private func issue(_ usage: ExtendedKeyUsage.Usage, _ name: String) throws -> [UInt8] {

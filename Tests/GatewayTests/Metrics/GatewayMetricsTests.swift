@@ -1,5 +1,6 @@
 import Foundation
 import HTTPTypes
+import HashTreeCollections
 import SallyportCore
 import SallyportWire
 import TestSupport

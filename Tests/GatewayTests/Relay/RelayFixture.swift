@@ -20,6 +20,7 @@ final class StubPolicy: RelayPolicy {
     func client(presenting certificateDER: [UInt8]) -> (any RelayClient)? { Client(policy: self) }
 
     private struct Client: RelayClient {
+        let instance = "one"
         let policy: StubPolicy
         var instanceInGoodStanding: String? { "one" }
         func decide(_ target: Endpoint) -> RelayVerdict { policy.verdict.withLock { $0 } }

@@ -48,6 +48,18 @@ struct RequestSendingTests {
         #expect(drain(&sending, [long, "hello", long]) == "HEAD\(framed)5\r\nhello\r\n\(framed)0\r\n\r\n")
     }
 
+    @Test(arguments: [5, 100_000])
+    func allThatIsNextIsOnePiece(length: Int) {
+        var sending = RequestSending(head: Array("HEAD".utf8), hasBody: true, isChunked: true, awaitsContinue: false)
+        let text = String(repeating: "x", count: length)
+        sending.append(Array(text.utf8)[...])
+        let framed = "HEAD\(String(length, radix: 16))\r\n\(text)\r\n"
+        #expect(String(decoding: sending.takeNext(), as: UTF8.self) == framed)
+        #expect(sending.isSent && sending.takeNext().isEmpty)
+        sending.bodyIsWhole()
+        #expect(String(decoding: sending.takeNext(), as: UTF8.self) == "0\r\n\r\n" && sending.isOver)
+    }
+
     /// One packet instead of two.
     @Test
     func shortBodyThatIsThereGoesWithTheHead() {

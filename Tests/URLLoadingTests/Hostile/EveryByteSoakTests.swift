@@ -6,7 +6,7 @@ import TransportTestSupport
 ///
 /// `make soak` ends as many as it is told, 10,000, after as many for warm-up: the threads of the server have memory of their
 /// own, whose pools grow for some thousands.
-@Suite(.serialized, .timeLimit(.minutes(10)), .onBothEngines, .enabled(if: Soak.isOn)) struct EveryByteSoakTests {
+@Suite(.serialized, .timeLimit(.minutes(10)), .onEveryCarrier, .enabled(if: Soak.isOn)) struct EveryByteSoakTests {
     /// How much more memory there may be: the allocator's pools are in it.
     private static let tolerance = 1.05
 

@@ -4,7 +4,7 @@ import Testing
 import TransportTestSupport
 
 /// An exchange may be ended from our side at any of its bytes.
-@Suite(.timeLimit(.minutes(1)), .onBothEngines) struct EveryByteTests {
+@Suite(.timeLimit(.minutes(1)), .onEveryCarrier) struct EveryByteTests {
     @Test(arguments: Standstill.Ending.allCases)
     func exchangeEndsWithItsReasonAtEachByte(_ ending: Standstill.Ending) async throws {
         let standstill = try Standstill()

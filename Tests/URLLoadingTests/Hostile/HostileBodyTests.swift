@@ -8,7 +8,7 @@ import TransportTestSupport
 @testable import SallyportURLLoading
 
 /// Bodies whose length is a lie, and chunks that are none (RFC 9112 §6 and §7).
-@Suite(.timeLimit(.minutes(2)), .onBothEngines) struct HostileBodyTests {
+@Suite(.timeLimit(.minutes(2)), .onEveryCarrier) struct HostileBodyTests {
     private static func answer(_ fields: String, _ body: String) -> String {
         "HTTP/1.1 200 OK\r\n\(fields)\r\n\r\n\(body)"
     }

@@ -8,7 +8,7 @@ import TransportTestSupport
 @testable import SallyportURLLoading
 
 /// Heads that are endless, broken, or mean two things at once (RFC 9112 §2.2, §4, §5).
-@Suite(.timeLimit(.minutes(2)), .onBothEngines) struct HostileHeadTests {
+@Suite(.timeLimit(.minutes(2)), .onEveryCarrier) struct HostileHeadTests {
     private static let fine = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n"
 
     private static let sizes: [HostileCase] = [

@@ -22,6 +22,7 @@ struct Ordeal {
     init(trusting authority: TestAuthority? = nil) throws {
         var configuration = SessionConfiguration()
         if let authority { configuration.trust = .only([try authority.der]) }
+        if StreamHandler.isUsed { configuration.handlers = [StreamHandler(keepsStreams: true)] }
         session = loading.makeSession(configuration)
     }
 

@@ -9,7 +9,7 @@ import TransportTestSupport
 @testable import SallyportURLLoading
 
 /// Answers that come byte by byte, or not at all. A real server would wait for a second where these wait for less.
-@Suite(.timeLimit(.minutes(2)), .onBothEngines) struct SlowAnswerTests {
+@Suite(.timeLimit(.minutes(2)), .onEveryCarrier) struct SlowAnswerTests {
     struct Pace: Sendable, CustomTestStringConvertible {
         let name: String
         let first: String

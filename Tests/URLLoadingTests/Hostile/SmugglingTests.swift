@@ -9,7 +9,7 @@ import TransportTestSupport
 @testable import SallyportURLLoading
 
 /// Answers that one reader ends elsewhere than another, with a second answer planted behind them (RFC 9112 §11.1, §11.2).
-@Suite(.timeLimit(.minutes(2)), .onBothEngines) struct SmugglingTests {
+@Suite(.timeLimit(.minutes(2)), .onEveryCarrier) struct SmugglingTests {
     /// An answer whose framing is ambiguous, and the body that it has with each engine; nil where it is refused.
     struct Ambiguity: Sendable, CustomTestStringConvertible {
         let name: String

@@ -43,6 +43,7 @@ final class Standstill: Sendable {
         loading = URLLoadingSystem(gate: gate)
         var configuration = SessionConfiguration()
         configuration.connectionsPerOrigin = 1000
+        if StreamHandler.isUsed { configuration.handlers = [StreamHandler(keepsStreams: false)] }
         session = loading.makeSession(configuration)
         server = try TestServer { connection in
             guard let head = connection.readHead() else { return }

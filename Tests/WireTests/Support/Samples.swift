@@ -19,6 +19,7 @@ enum Samples {
             deniedNetworks: try ["10.0.0.0/8", "fd00::/8"].map { try #require(IPNetwork($0)) },
             defaultRoute: .init(route: .deny), defaultDomains: ["corp.example", "example"],
             clusters: [.init(name: "main", relays: [.init(server, priority: 1)], authorities: [[0x30, 0]])],
+            gateways: [.init(try Endpoint("gw1.example:17433"), priority: 1), .init(server, priority: 2)],
             tls: .init(blocked: [.tls10], floor: .tls12), schemes: ["basic"],
             realms: [.init("EXAMPLE.TEST", kdcs: [try Endpoint("kdc.example.test:88")])],
             policy: .object(["a": .null]), entitlements: [.init(id: entitlement, versions: [version])],

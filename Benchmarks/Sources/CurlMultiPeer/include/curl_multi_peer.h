@@ -1,5 +1,7 @@
 #pragma once
 
+#include <stdbool.h>
+
 // The limit to come close to: libcurl's multi interface driven by epoll in C, with easy handles kept.
 
 typedef struct {
@@ -12,6 +14,8 @@ typedef struct {
     const char *proxy_key_file;
     // Bytes that each request sends by PUT; 0 for a GET.
     long sends;
+    // Whether HTTP/2 is offered over TLS, and one connection used for all.
+    bool http2;
 } curl_multi_peer_options;
 
 typedef struct curl_multi_peer curl_multi_peer;

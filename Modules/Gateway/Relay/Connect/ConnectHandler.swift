@@ -30,6 +30,9 @@ final class ConnectHandler: ChannelDuplexHandler, RemovableChannelHandler {
     private var hasReceived = false
     private var holdsRead = false
     private var inputEnded = false
+    private var waitsForNews = false
+    /// How long a CONNECT with a certificate that is not known waits for news of it.
+    private static let newsLimit: TimeAmount = .seconds(1)
 
     init(_ tunnel: Tunnel, peer: RelayPeer, watch: ConnectionWatch, services: RelayServices) {
         self.tunnel = tunnel
@@ -101,7 +104,35 @@ extension ConnectHandler {
         do {
             let target = try ConnectRequest(head: head).target
             self.target = target
-            try dial(target, for: client(), context: context)
+            let client = try client()
+            let verdict = client.decide(target)
+            if verdict == .unknown { return waitForNews(of: client, target, context: context) }
+            try dial(target, for: client, verdict, context: context)
+        } catch {
+            refuse(error, context: context)
+        }
+    }
+
+    /// The certificate may have been issued a moment ago, by another gateway: decides again once that would be known.
+    private func waitForNews(of client: any RelayClient, _ target: Endpoint, context: ChannelHandlerContext) {
+        waitsForNews = true
+        let loop = context.eventLoop
+        let handler = NIOLoopBound((self, context), eventLoop: loop)
+        let isLate = loop.scheduleTask(in: Self.newsLimit) {
+            handler.value.0.hasNews(of: client, target, handler.value.1)
+        }
+        loop.makeFutureWithTask { await client.catchUp() }.whenComplete { _ in
+            isLate.cancel()
+            handler.value.0.hasNews(of: client, target, handler.value.1)
+        }
+    }
+
+    private func hasNews(of client: any RelayClient, _ target: Endpoint, _ context: ChannelHandlerContext) {
+        guard waitsForNews else { return }
+        waitsForNews = false
+        guard !tunnel.isOver else { return }
+        do throws(RelayRefusal) {
+            try dial(target, for: client, client.decide(target), context: context)
         } catch {
             refuse(error, context: context)
         }
@@ -109,15 +140,15 @@ extension ConnectHandler {
 
     private func client() throws(RelayRefusal) -> any RelayClient {
         guard let client = peer.client else {
-            throw RelayRefusal(403, ProxyStatus.ErrorType.requestDenied, "The certificate is not accepted.")
+            throw Self.notAccepted
         }
         return client
     }
 
     private func dial(
-        _ target: Endpoint, for client: any RelayClient, context: ChannelHandlerContext
+        _ target: Endpoint, for client: any RelayClient, _ verdict: RelayVerdict, context: ChannelHandlerContext
     ) throws(RelayRefusal) {
-        let (instance, address, mayBeLocal, rules) = try Self.allowed(client.decide(target))
+        let (instance, address, mayBeLocal, rules) = try Self.allowed(verdict)
         guard tunnel.reserve(instance: instance) else {
             throw RelayRefusal(
                 503, ProxyStatus.ErrorType.connectionLimitReached, "The instance has as many tunnels as it may.")
@@ -151,6 +182,7 @@ extension ConnectHandler {
         case .allowed(let instance, let address, let mayBeLocal, let rules):
             return (instance, address, mayBeLocal, rules)
         case .refused(let error, let details, let status): throw RelayRefusal(status, error, details)
+        case .unknown: throw notAccepted
         }
     }
 
@@ -165,6 +197,8 @@ extension ConnectHandler {
         open(origin, grant, context: context)
     }
 
+    private static let notAccepted = RelayRefusal(
+        403, ProxyStatus.ErrorType.requestDenied, "The certificate is not accepted.")
     private static let internalFailure = RelayRefusal(
         502, ProxyStatus.ErrorType.proxyInternalError, "The server cannot be reached.")
 }
@@ -188,6 +222,7 @@ extension ConnectHandler {
         }
         tunnel.open(to: origin, grant: grant, splices: splices)
         services.metrics.connects.add(1, "opened")
+        services.audit.connect(grant.instance, grant.target, address: grant.address, error: nil)
         context.writeAndFlush(wrapOutboundOut(ByteBuffer(string: Self.established)), promise: nil)
         if early.readableBytes > 0 {
             splices.client.carry(early)
@@ -203,6 +238,8 @@ extension ConnectHandler {
         if case .answered = phase { return }
         phase = .answered
         services.metrics.connects.add(1, refusal.error)
+        services.audit.connect(
+            tunnel.instance ?? peer.client?.instance, target, address: nil, error: refusal.error)
         services.logger.info(
             "CONNECT refused",
             metadata: [

@@ -27,6 +27,7 @@ final class Tunnel {
     private(set) var instance: String?
     private var ends = TunnelEnds()
     private var lastActivity: NIODeadline
+    private var opened: NIODeadline
     private var idleTimer: Scheduled<Void>?
     /// How many of the bytes were reported.
     private var reported = (up: 0, down: 0)
@@ -35,6 +36,7 @@ final class Tunnel {
         self.client = client
         self.services = services
         lastActivity = client.eventLoop.now
+        opened = lastActivity
     }
 
     var isOver: Bool { phase == .over }
@@ -54,7 +56,8 @@ final class Tunnel {
         self.grant = grant
         self.splices = splices
         phase = .open
-        carried(at: client.eventLoop.now)
+        opened = client.eventLoop.now
+        carried(at: opened)
         scheduleIdleCheck(at: lastActivity + idleTimeout)
     }
 
@@ -137,6 +140,9 @@ extension Tunnel {
         guard phase != .over else { return }
         if let grant {
             log(grant, result)
+            let open = client.eventLoop.now - opened
+            services.audit.ended(
+                grant, result.rawValue, carried, milliseconds: open.nanoseconds / 1_000_000)
             reportBytes()
             services.metrics.tunnelsEnded.add(1, result.rawValue)
         }

@@ -11,6 +11,10 @@ struct EmbeddedCollections: Sendable {
     /// The instances that were activated under a grant, by ``Grant/text``.
     let holders: StoreCollection<String, [InstanceIdentifier]>
     let keys: StoreCollection<[UInt8], AccessKeyRecord>
+    /// One.
+    let gateways: StoreCollection<String, GatewayRecord>
+    let presences: StoreCollection<String, GatewayPresence>
+    let relays: StoreCollection<String, RelayTable>
 
     init(_ store: SecureStore) {
         revisions = store.reservedCollection("gateway.revisions", of: EmbeddedRevisions.self)
@@ -20,10 +24,13 @@ struct EmbeddedCollections: Sendable {
         instances = store.reservedCollection("gateway.instances", of: InstanceRecord.self)
         holders = store.reservedCollection("gateway.holders", of: [InstanceIdentifier].self)
         keys = store.reservedCollection("gateway.keys", of: AccessKeyRecord.self, keyedBy: [UInt8].self)
+        gateways = store.reservedCollection("gateway.gateways", of: GatewayRecord.self)
+        presences = store.reservedCollection("gateway.presences", of: GatewayPresence.self)
+        relays = store.reservedCollection("gateway.relays", of: RelayTable.self)
     }
 }
 
-/// The newest revision of an embedded store, and those of its two single records.
+/// The newest revision of an embedded store, and those of its single records and of its gateways.
 struct EmbeddedRevisions: Codable, Sendable, Hashable {
     /// How many revisions the log goes back. Beyond it, everything is read again.
     static let memory: Int64 = 1000
@@ -31,6 +38,10 @@ struct EmbeddedRevisions: Codable, Sendable, Hashable {
     var newest: Int64 = 1
     var directory: Int64 = 1
     var authorities: Int64 = 1
+    /// Nil in data of older versions.
+    var gateways: Int64?
+    /// Nil until there was a relay.
+    var relays: Int64?
 }
 
 // MARK: In a transaction

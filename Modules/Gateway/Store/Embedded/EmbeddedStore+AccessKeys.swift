@@ -2,8 +2,11 @@ internal import SallyportSecureStore
 internal import SallyportWire
 
 extension EmbeddedStore {
-    func add(_ key: AccessKeyRecord, under digest: [UInt8]) async throws {
-        try await store.write { [collections] in try $0.set(key, for: digest, in: collections.keys) }
+    func add(_ key: AccessKeyRecord, under digest: [UInt8], audit note: AuditNote) async throws {
+        _ = try await audited { transaction, collections in
+            try transaction.set(key, for: digest, in: collections.keys)
+            return AuditedChange(value: (), event: note.event())
+        }
     }
 
     func accessKey(under digest: [UInt8]) throws -> AccessKeyRecord? {
@@ -14,33 +17,34 @@ extension EmbeddedStore {
 
     func consume(
         _ digest: [UInt8], for use: AccessKeyRecord.Use, by instance: InstanceRecord, known: Revised<Directory>,
-        _ check: @escaping @Sendable (Directory, AccessKeyRecord) throws -> Void
+        audit note: AuditNote, _ check: @escaping @Sendable (Directory, AccessKeyRecord) throws -> Void
     ) async throws -> Consumption {
-        try await write { transaction, collections in
+        try await audited { transaction, collections in
             guard var key = try transaction.value(for: digest, in: collections.keys) else {
                 throw AccessKeyRecord.refusal
             }
-            if let earlier = try key.earlier(than: use) { return (.repeated(earlier), nil) }
+            if let earlier = try key.earlier(than: use) { return AuditedChange(value: .repeated(earlier)) }
             try check(transaction.directory(collections, known: known), key)
             key.use = use
             try transaction.set(key, for: digest, in: collections.keys)
             try transaction.keep(instance, collections)
             try transaction.note(instance, collections)
             let revision = try transaction.advance(collections, changing: [instance.name.instance])
-            return (.made(revision), revision)
+            return AuditedChange(value: .made(revision), revision: revision, event: note.event())
         }.value
     }
 
     func removeAccessKeys(
-        _ choice: @escaping @Sendable ([AccessKeyRecord]) throws -> Set<AccessKeyIdentifier>
+        audit note: AuditNote, _ choice: @escaping @Sendable ([AccessKeyRecord]) throws -> Set<AccessKeyIdentifier>
     ) async throws -> Int {
-        try await store.write { [collections] transaction in
+        try await audited { transaction, collections in
             let keys = try transaction.all(in: collections.keys)
             let chosen = try choice(keys.map(\.1))
             for (digest, record) in keys where chosen.contains(record.id) {
                 try transaction.remove(digest, from: collections.keys)
             }
-            return chosen.count
-        }
+            return AuditedChange(
+                value: chosen.count, event: note.event(changed: !chosen.isEmpty, count: chosen.count))
+        }.value
     }
 }

@@ -3,24 +3,31 @@ internal import SallyportSecureStore
 internal import SallyportWire
 
 extension EmbeddedStore {
-    /// An edit that changes nothing needs no write.
+    /// An edit that changes nothing needs no write, unless the audit trail tells of it.
     func change<Value: Sendable>(
-        _ id: InstanceIdentifier, _ edit: @escaping @Sendable (inout InstanceRecord) throws -> Value
+        _ id: InstanceIdentifier, audit note: AuditNote?,
+        _ edit: @escaping @Sendable (inout InstanceRecord) throws -> Value
     ) async throws -> InstanceChange<Value> {
         let newest = epochs[id]?.last
-        if let same = try unchanged(id, newest, edit) { return same }
-        let (change, _) = try await write { transaction, collections -> (InstanceChange<Value>, Int64?) in
+        if note?.isConditional ?? true, let same = try unchanged(id, newest, edit) { return same }
+        return try await audited { transaction, collections -> AuditedChange<InstanceChange<Value>> in
             let stored = try transaction.record(id, collections)
             let (old, edited, value) = try Self.edited(stored, newest, edit)
-            guard edited != old else { return (InstanceChange(record: stored, value: value, revision: nil), nil) }
+            guard edited != old else {
+                return AuditedChange(
+                    value: InstanceChange(record: stored, value: value, revision: nil),
+                    event: note?.event(changed: false))
+            }
+            let event = try edited.event(note, after: old)
             var record = edited
             record.epoch = stored.epoch
             record.countUpdate()
             try transaction.keep(record, collections)
             let revision = try record.isAnnounced(after: old) ? transaction.advance(collections, changing: [id]) : nil
-            return (InstanceChange(record: record, value: value, revision: revision), revision)
-        }
-        return change
+            return AuditedChange(
+                value: InstanceChange(record: record, value: value, revision: revision), revision: revision,
+                event: event)
+        }.value
     }
 
     private func unchanged<Value: Sendable>(

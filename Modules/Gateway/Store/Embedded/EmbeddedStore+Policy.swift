@@ -4,14 +4,17 @@ internal import SallyportWire
 
 extension EmbeddedStore {
     func revise(
-        _ known: Revised<Directory>, at now: Date, _ edit: @escaping @Sendable (Directory) throws -> DirectoryEdit
+        _ known: Revised<Directory>, at now: Date, audit note: AuditNote,
+        _ edit: @escaping @Sendable (Directory) throws -> DirectoryEdit
     ) async throws -> DirectoryRevision {
-        try await write { transaction, collections in
+        try await audited { transaction, collections in
             let old = try transaction.directory(collections, known: known)
             let edited = try edit(old)
             let lost = old.grantsLost(in: edited.directory)
             let ending = try Self.holders(of: lost, transaction, collections).filter { $0.ended == nil }
-            guard ending.isEmpty || edited.isConfirmed else { return (.unconfirmed(ending), nil) }
+            guard ending.isEmpty || edited.isConfirmed else {
+                return AuditedChange(value: .unconfirmed(ending))
+            }
             for record in ending {
                 try transaction.keep(record.ended(under: edited.directory, at: now), collections)
             }
@@ -20,7 +23,9 @@ extension EmbeddedStore {
             let revision = try transaction.advance(collections, changing: ending.map(\.name.instance)) {
                 $0.directory = $0.newest
             }
-            return (.done(revision, edited), revision)
+            return AuditedChange(
+                value: .done(revision, edited), revision: revision,
+                event: note.event(of: edited, from: old, ending: ending))
         }.value
     }
 
@@ -46,15 +51,32 @@ extension EmbeddedStore {
     }
 
     func revise(
-        _ edit: @escaping @Sendable (AuthorityRecord) throws -> AuthorityRecord?
+        audit note: AuditNote, _ edit: @escaping @Sendable (AuthorityRecord) throws -> AuthorityRecord?
     ) async throws -> Int64? {
-        try await write { transaction, collections in
+        try await audited { transaction, collections in
             guard let old = try transaction.value(for: "authorities", in: collections.authorities) else {
                 throw GatewayError(.internalFailure, "The data have no authority.")
             }
-            guard let new = try edit(old) else { return ((), nil) }
+            guard let new = try edit(old) else {
+                return AuditedChange(value: (), event: note.event(changed: false))
+            }
             try transaction.set(new, for: "authorities", in: collections.authorities)
-            return ((), try transaction.advance(collections) { $0.authorities = $0.newest })
+            let revision = try transaction.advance(collections) { $0.authorities = $0.newest }
+            return AuditedChange(value: (), revision: revision, event: note.event())
+        }.revision
+    }
+
+    func reviseRelays(
+        audit note: AuditNote, _ edit: @escaping @Sendable (RelayTable) throws -> RelayTable?
+    ) async throws -> Int64? {
+        try await audited { transaction, collections in
+            let old = try transaction.value(for: "relays", in: collections.relays) ?? RelayTable()
+            guard let new = try edit(old), new != old else {
+                return AuditedChange(value: (), event: note.event(changed: false))
+            }
+            try transaction.set(new, for: "relays", in: collections.relays)
+            let revision = try transaction.advance(collections) { $0.relays = $0.newest }
+            return AuditedChange(value: (), revision: revision, event: note.event())
         }.revision
     }
 }

@@ -9,16 +9,22 @@ internal import SallyportWire
 actor EmbeddedStore: GatewayStore {
     let store: SecureStore
     let collections: EmbeddedCollections
+    let audit: AuditCollections
     /// The epochs of the instances whose configuration was signed since the start.
     var epochs: [InstanceIdentifier: EpochLedger] = [:]
     /// The newest revision that this actor knows to be durable.
     private(set) var newest: Int64 = 0
+    /// When the gateway was there since the start; it is written only when the gateway begins and ends.
+    var presences: [GatewayIdentifier: GatewayPresence] = [:]
     private let (signals, signal) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
+    private let (audits, auditing) = AsyncStream.makeStream(
+        of: AuditEntry.self, bufferingPolicy: .bufferingOldest(4096))
 
     /// Opens the data of a gateway, of an earlier version too.
     init(_ store: SecureStore) async throws {
         self.store = store
         collections = EmbeddedCollections(store)
+        audit = AuditCollections(store)
         let known = try store.read { [collections] in
             try $0.value(for: "revisions", in: collections.revisions)
         }
@@ -37,7 +43,14 @@ actor EmbeddedStore: GatewayStore {
 
     func news() -> AsyncStream<Void> { signals }
 
-    func close() { signal.finish() }
+    func audited() -> AsyncStream<AuditEntry> { audits }
+
+    func told(_ entry: AuditEntry) { auditing.yield(entry) }
+
+    func close() {
+        signal.finish()
+        auditing.finish()
+    }
 
     /// Writes, and signals that there is news if there is a new revision.
     func write<Value: Sendable>(
@@ -60,19 +73,38 @@ extension EmbeddedStore {
             guard let now = try snapshot.value(for: "revisions", in: collections.revisions) else {
                 throw GatewayError(.notInitialized, "There is no gateway here: `sallyport gateway init` creates one.")
             }
+            let after = revision ?? 0
             var changes = StoredChanges(revision: now.newest)
-            if now.directory > revision ?? 0 {
+            if now.directory > after {
                 changes.directory = try snapshot.value(for: "directory", in: collections.directory).map {
                     Revised(value: $0, revision: now.directory)
                 }
             }
-            if now.authorities > revision ?? 0 {
+            if now.authorities > after {
                 changes.authorities = try snapshot.value(for: "authorities", in: collections.authorities).map {
                     Revised(value: $0, revision: now.authorities)
                 }
             }
+            if let revision = now.gateways, revision > after {
+                changes.gateways = Revised(
+                    value: try snapshot.all(in: collections.gateways).map(\.1), revision: revision)
+            }
+            if let relays = now.relays, relays > revision ?? 0 {
+                changes.relays = try snapshot.value(for: "relays", in: collections.relays).map {
+                    Revised(value: $0, revision: relays)
+                }
+            }
             changes.instances = try Self.instances(after: revision, now, snapshot, collections)
             return changes
+        }
+    }
+
+    func confirm() throws -> Int64 {
+        try store.read { [collections] snapshot in
+            guard let now = try snapshot.value(for: "revisions", in: collections.revisions) else {
+                throw GatewayError(.notInitialized, "There is no gateway here: `sallyport gateway init` creates one.")
+            }
+            return now.newest
         }
     }
 

@@ -2,7 +2,7 @@
 enum FleetSchema {
     /// What this version writes. A gateway changes nothing in a database of a higher level, which has records whose
     /// members it does not know.
-    static let level: Int64 = 1
+    static let level = Int64(steps.count)
 
     /// The steps, by the level that each leads to.
     static let steps: [[String]] = [
@@ -33,6 +33,30 @@ enum FleetSchema {
                 body bytea NOT NULL)
             """,
             "CREATE INDEX access_key_holder ON access_key (holder)",
-        ]
+        ],
+        audit,
+        gateways,
+        relays,
     ]
+
+    /// Makes the tables of this version from those of an earlier one, in one transaction.
+    static func upgrade(_ database: any FleetDatabase) async throws {
+        guard try await database.transaction(.read, { try await $0.level() }) < level else { return }
+        try await database.transaction(.write) { transaction in
+            // Another gateway may do it at the same time.
+            let found = try await transaction.level(lock: "FOR UPDATE")
+            guard found < level else { return }
+            for statement in steps[max(0, Int(found))...].joined() { try await transaction.run(statement, []) }
+            try await transaction.run("UPDATE fleet SET feature_level = $1", [.integer(level)])
+        }
+    }
+}
+
+extension FleetTransaction {
+    fileprivate func level(lock: String = "") async throws -> Int64 {
+        guard let row = try await run("SELECT feature_level FROM fleet \(lock)", []).first else {
+            throw FleetTables.missing("fleet")
+        }
+        return try row.integer(0)
+    }
 }

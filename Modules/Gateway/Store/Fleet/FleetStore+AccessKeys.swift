@@ -1,10 +1,11 @@
 extension FleetStore {
-    func add(_ record: AccessKeyRecord, under digest: [UInt8]) async throws {
+    func add(_ record: AccessKeyRecord, under digest: [UInt8], audit note: AuditNote) async throws {
         let key = key
-        _ = try await database.transaction(.write) { transaction in
+        try await audited { transaction in
             try await transaction.run(
                 "INSERT INTO access_key (digest, holder, body) VALUES ($1, $2, $3)",
                 [.bytes(digest), key.holder(record.grant), key.seal(record, under: digest)])
+            return ((), note.event())
         }
     }
 
@@ -28,17 +29,17 @@ extension FleetStore {
 
     func consume(
         _ digest: [UInt8], for use: AccessKeyRecord.Use, by instance: InstanceRecord, known: Revised<Directory>,
-        _ check: @escaping @Sendable (Directory, AccessKeyRecord) throws -> Void
+        audit note: AuditNote, _ check: @escaping @Sendable (Directory, AccessKeyRecord) throws -> Void
     ) async throws -> Consumption {
         let (key, newest) = (key, newest)
-        let consumption = try await database.transaction(.write) { transaction -> Consumption in
+        let consumption = try await audited { transaction -> (Consumption, AuditEvent?) in
             // A removal waits for this transaction, or this one for the removal.
             let directory = try await transaction.directory(key, known: known, lock: "FOR SHARE")
             let rows = try await transaction.run(
                 "SELECT body FROM access_key WHERE digest = $1 FOR UPDATE", [.bytes(digest)])
             guard let row = rows.first else { throw AccessKeyRecord.refusal }
             var record: AccessKeyRecord = try key.openKey(row.bytes(0), under: digest)
-            if let earlier = try record.earlier(than: use) { return .repeated(earlier) }
+            if let earlier = try record.earlier(than: use) { return (.repeated(earlier), nil) }
             try check(directory, record)
             record.use = use
             try await transaction.run(
@@ -46,17 +47,17 @@ extension FleetStore {
                 [.bytes(digest), key.seal(record, under: digest)])
             let revision = try await transaction.advance(from: newest)
             try await transaction.add(instance, key, revision: revision)
-            return .made(revision)
+            return (.made(revision), note.event())
         }
-        if case .made(let revision) = consumption { note(revision) }
+        if case .made(let revision) = consumption { self.note(revision) }
         return consumption
     }
 
     func removeAccessKeys(
-        _ choice: @escaping @Sendable ([AccessKeyRecord]) throws -> Set<AccessKeyIdentifier>
+        audit note: AuditNote, _ choice: @escaping @Sendable ([AccessKeyRecord]) throws -> Set<AccessKeyIdentifier>
     ) async throws -> Int {
         let key = key
-        return try await database.transaction(.write) { transaction in
+        return try await audited { transaction -> (Int, AuditEvent?) in
             let rows = try await transaction.run("SELECT digest, body FROM access_key FOR UPDATE", [])
             let keys = try rows.map { row -> (digest: [UInt8], record: AccessKeyRecord) in
                 let digest = try row.bytes(0)
@@ -66,7 +67,7 @@ extension FleetStore {
             for (digest, record) in keys where chosen.contains(record.id) {
                 try await transaction.run("DELETE FROM access_key WHERE digest = $1", [.bytes(digest)])
             }
-            return chosen.count
+            return (chosen.count, note.event(changed: !chosen.isEmpty, count: chosen.count))
         }
     }
 }

@@ -3,21 +3,25 @@ internal import SallyportWire
 
 extension FleetStore {
     func change<Value: Sendable>(
-        _ id: InstanceIdentifier, _ edit: @escaping @Sendable (inout InstanceRecord) throws -> Value
+        _ id: InstanceIdentifier, audit note: AuditNote?,
+        _ edit: @escaping @Sendable (inout InstanceRecord) throws -> Value
     ) async throws -> InstanceChange<Value> {
         let (key, newest, least) = (key, newest, updates[id] ?? 0)
-        let change = try await database.transaction(.write) { transaction -> InstanceChange<Value> in
+        let change = try await audited { transaction -> (InstanceChange<Value>, AuditEvent?) in
             let old = try await transaction.record(id, key)
             guard old.updates ?? 0 >= least else { throw Self.wasPutBack(old) }
             var record = old
             let value = try edit(&record)
-            guard record != old else { return InstanceChange(record: old, value: value, revision: nil) }
+            guard record != old else {
+                return (InstanceChange(record: old, value: value, revision: nil), note?.event(changed: false))
+            }
+            let event = try record.event(note, after: old)
             record.countUpdate()
             let revision = record.isAnnounced(after: old) ? try await transaction.advance(from: newest) : nil
             try await transaction.keep(record, key, revision: revision)
-            return InstanceChange(record: record, value: value, revision: revision)
+            return (InstanceChange(record: record, value: value, revision: revision), event)
         }
-        note(change.revision ?? 0, [change.record])
+        self.note(change.revision ?? 0, [change.record])
         return change
     }
 

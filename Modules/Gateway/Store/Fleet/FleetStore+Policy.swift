@@ -2,16 +2,17 @@ internal import Foundation
 
 extension FleetStore {
     func revise(
-        _ known: Revised<Directory>, at now: Date, _ edit: @escaping @Sendable (Directory) throws -> DirectoryEdit
+        _ known: Revised<Directory>, at now: Date, audit note: AuditNote,
+        _ edit: @escaping @Sendable (Directory) throws -> DirectoryEdit
     ) async throws -> DirectoryRevision {
         let (key, newest) = (key, newest)
-        let (outcome, ended) = try await database.transaction(.write) {
-            transaction -> (DirectoryRevision, [InstanceRecord]) in
+        let (outcome, ended) = try await audited {
+            transaction -> ((DirectoryRevision, [InstanceRecord]), AuditEvent?) in
             let old = try await transaction.directory(key, known: known, lock: "FOR UPDATE")
             let edited = try edit(old)
             let lost = old.grantsLost(in: edited.directory)
             let ending = try await transaction.holders(of: lost, key).filter { $0.ended == nil }
-            guard ending.isEmpty || edited.isConfirmed else { return (.unconfirmed(ending), []) }
+            guard ending.isEmpty || edited.isConfirmed else { return ((.unconfirmed(ending), []), nil) }
             try await transaction.destroyKeys(of: lost, key)
             // The lock on the fleet is held from here on.
             let revision = try await transaction.advance(from: newest)
@@ -20,27 +21,60 @@ extension FleetStore {
             try await transaction.run(
                 "UPDATE directory SET revision = $1, body = $2",
                 [.integer(revision), key.seal(edited.directory, table: "directory", row: "\(revision)")])
-            return (.done(revision, edited), ended)
+            return ((.done(revision, edited), ended), note.event(of: edited, from: old, ending: ended))
         }
-        if case .done(let revision, _) = outcome { note(revision, ended) }
+        if case .done(let revision, _) = outcome { self.note(revision, ended) }
         return outcome
     }
 
-    func revise(_ edit: @escaping @Sendable (AuthorityRecord) throws -> AuthorityRecord?) async throws -> Int64? {
+    func revise(
+        audit note: AuditNote, _ edit: @escaping @Sendable (AuthorityRecord) throws -> AuthorityRecord?
+    ) async throws -> Int64? {
         let (key, newest, least) = (key, newest, authorities)
-        let revision = try await database.transaction(.write) { transaction -> Int64? in
+        let revision = try await audited { transaction -> (Int64?, AuditEvent?) in
             let rows = try await transaction.run("SELECT revision, body FROM authority FOR UPDATE", [])
             guard let row = rows.first else { throw FleetTables.missing("authority") }
             let old: Revised<AuthorityRecord> = try key.openSingle(row, table: "authority")
             guard old.revision >= least else { throw FleetTables.wasPutBack("authority", old.revision, least) }
-            guard let new = try edit(old.value) else { return nil }
+            guard let new = try edit(old.value) else { return (nil, note.event(changed: false)) }
             let revision = try await transaction.advance(from: newest)
             try await transaction.run(
                 "UPDATE authority SET revision = $1, body = $2",
                 [.integer(revision), key.seal(new, table: "authority", row: "\(revision)")])
-            return revision
+            return (revision, note.event())
         }
-        if let revision { note(revision) }
+        if let revision { self.note(revision) }
+        return revision
+    }
+
+    /// The table is empty until there is a relay.
+    func reviseRelays(
+        audit note: AuditNote, _ edit: @escaping @Sendable (RelayTable) throws -> RelayTable?
+    ) async throws -> Int64? {
+        let (key, newest, least) = (key, newest, relays)
+        let revision = try await audited { transaction -> (Int64?, AuditEvent?) in
+            // An empty table has no row that could be locked.
+            try await transaction.run("LOCK TABLE relay IN EXCLUSIVE MODE", [])
+            let old: Revised<RelayTable> =
+                try await transaction.single("relay", after: 0, key) ?? Revised(value: RelayTable(), revision: 0)
+            guard old.revision >= least else { throw FleetTables.wasPutBack("relay", old.revision, least) }
+            guard let new = try edit(old.value), new != old.value else { return (nil, note.event(changed: false)) }
+            let revision = try await transaction.advance(from: newest)
+            try await transaction.run(
+                """
+                INSERT INTO relay (revision, body) VALUES ($1, $2)
+                ON CONFLICT (one) DO UPDATE SET revision = excluded.revision, body = excluded.body
+                """, [.integer(revision), key.seal(new, table: "relay", row: "\(revision)")])
+            return (revision, note.event())
+        }
+        if let revision { self.note(revision) }
+        return revision
+    }
+
+    func confirm() async throws -> Int64 {
+        let newest = newest
+        let revision = try await database.transaction(.read) { try await $0.revision() }
+        guard revision >= newest else { throw Self.wasPutBack(revision, newest) }
         return revision
     }
 }

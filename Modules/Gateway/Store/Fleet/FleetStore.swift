@@ -5,7 +5,8 @@ internal import SallyportWire
 ///
 /// Revisions are numbered under the lock of the table `fleet`'s only row, which every announced change takes last: so they
 /// are numbered in the order of the commits, which a sequence of the database would not do. A transaction locks the
-/// directory first, then instances or access keys, then the fleet; so no two wait for each other.
+/// directory first, then instances or access keys, then the fleet, then the end of the audit trail; so no two wait for
+/// each other.
 ///
 /// An actor for what it has seen of the database, by which it notices one that was put back.
 actor FleetStore: GatewayStore {
@@ -15,8 +16,15 @@ actor FleetStore: GatewayStore {
     private(set) var newest: Int64 = 0
     /// The newest revision of the authorities that was seen.
     private(set) var authorities: Int64 = 0
+    /// The newest revision of the relays that was seen.
+    private(set) var relays: Int64 = 0
     /// The number of changes in the newest record that was seen of each instance.
     private(set) var updates: [InstanceIdentifier: Int64] = [:]
+    /// The number of the newest entry of administration that this gateway has added.
+    private(set) var auditedNumber: Int64 = 0
+    private let (audits, audit) = AsyncStream.makeStream(of: AuditEntry.self, bufferingPolicy: .bufferingOldest(4096))
+    /// The newest revision that was seen of each gateway's record; for one that was removed, that of its absence.
+    private(set) var gatewayRevisions: [GatewayIdentifier: Int64] = [:]
     /// The channel on which the database says that there is a new revision.
     static let channel = "sallyport"
 
@@ -47,7 +55,27 @@ actor FleetStore: GatewayStore {
 
     func news() -> AsyncStream<Void> { database.notifications(of: Self.channel) }
 
-    func close() async { await database.close() }
+    func audited() -> AsyncStream<AuditEntry> { audits }
+
+    func told(_ entry: AuditEntry) {
+        auditedNumber = max(auditedNumber, entry.number)
+        audit.yield(entry)
+    }
+
+    func close() async {
+        audit.finish()
+        await database.close()
+    }
+
+    /// - Parameter gateways: all that there are at the revision.
+    private func note(_ gateways: [Revised<GatewayRecord>], at revision: Int64) {
+        for id in gatewayRevisions.keys where !gateways.contains(where: { $0.value.id == id }) {
+            gatewayRevisions[id] = max(gatewayRevisions[id] ?? 0, revision)
+        }
+        for gateway in gateways {
+            gatewayRevisions[gateway.value.id] = max(gatewayRevisions[gateway.value.id] ?? 0, gateway.revision)
+        }
+    }
 
     /// Notes what a transaction has seen.
     func note(_ revision: Int64, _ records: [InstanceRecord] = []) {
@@ -65,23 +93,31 @@ extension FleetStore {
     func changes(after revision: Int64?) async throws -> StoredChanges {
         let (after, key) = (revision ?? 0, key)
         // As of before the transaction: what is committed meanwhile may be newer than what it sees.
-        let (newest, updates) = (newest, updates)
-        let changes = try await database.transaction(.read) { transaction in
+        let (newest, updates, known) = (newest, updates, gatewayRevisions)
+        let (changes, gateways) = try await database.transaction(.read) {
+            transaction -> (StoredChanges, [Revised<GatewayRecord>]?) in
             let now = try await transaction.revision()
             guard now >= newest else { throw Self.wasPutBack(now, newest) }
             var changes = StoredChanges(revision: now)
             changes.directory = try await transaction.single("directory", after: after, key)
             changes.authorities = try await transaction.single("authority", after: after, key)
+            changes.relays = try await transaction.single("relay", after: after, key)
             let rows = try await transaction.run(
                 "SELECT id, epoch, last_seen, body FROM instance WHERE revision > $1", [.integer(after)])
             changes.instances = try rows.map(key.openInstance)
             for record in changes.instances where record.updates ?? 0 < updates[record.name.instance] ?? 0 {
                 throw Self.wasPutBack(record)
             }
-            return changes
+            guard let rows = try await transaction.gateways(after: after) else { return (changes, nil) }
+            let gateways = try rows.rows.map(key.openGateway)
+            for gateway in gateways { try gateway.check(against: known) }
+            changes.gateways = Revised(value: gateways.map(\.value), revision: rows.revision)
+            return (changes, gateways)
         }
+        if let gateways { note(gateways, at: changes.revision) }
         note(changes.revision, changes.instances)
         authorities = max(authorities, changes.authorities?.revision ?? 0)
+        relays = max(relays, changes.relays?.revision ?? 0)
         return changes
     }
 

@@ -9,6 +9,13 @@ enum FleetTables {
         GatewayError(.notInitialized, "Table \(table) of the database is empty: `gateway init --database` fills it.")
     }
 
+    static func isOfLaterVersion(_ level: Int64) -> GatewayError {
+        GatewayError(
+            .store,
+            "The database has level \(level) and this version writes \(FleetSchema.level): it is read-only here until "
+                + "this gateway is upgraded too.")
+    }
+
     /// A sealed row of an earlier time opens as well: only its revision tells.
     static func wasPutBack(_ table: String, _ revision: Int64, _ known: Int64) -> GatewayError {
         GatewayError(
@@ -46,12 +53,7 @@ extension FleetTransaction {
             return FleetTables.missing("fleet")
         }
         let (revision, level) = (try row.integer(0), try row.integer(1))
-        guard level <= FleetSchema.level else {
-            return GatewayError(
-                .store,
-                "The database has level \(level) and this version writes \(FleetSchema.level): it is read-only here until "
-                    + "this gateway is upgraded too.")
-        }
+        guard level <= FleetSchema.level else { return FleetTables.isOfLaterVersion(level) }
         return GatewayError(
             .store,
             "The database is at revision \(revision) and was at \(known) before: it was put back. Nothing is written.")
@@ -162,5 +164,5 @@ extension Date {
     /// Since 1970.
     var milliseconds: Int64 { Int64(timeIntervalSince1970 * 1000) }
 
-    fileprivate init(milliseconds: Int64) { self.init(timeIntervalSince1970: Double(milliseconds) / 1000) }
+    init(milliseconds: Int64) { self.init(timeIntervalSince1970: Double(milliseconds) / 1000) }
 }

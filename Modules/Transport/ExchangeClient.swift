@@ -1,9 +1,10 @@
 package import SallyportCore
-package import SallyportTransport
 
 /// What the connector uses to send requests and open tunnels: `Transport`, or a test's stand-in for it.
 package protocol ExchangeClient: Sendable {
-    func exchange(_ request: ExchangeRequest, via path: ConnectionPath) async throws(LoadError) -> ExchangeResponse
+    func exchange(
+        _ request: consuming ExchangeRequest, via path: ConnectionPath
+    ) async throws(LoadError) -> ExchangeResponse
     func tunnel(_ request: TunnelRequest, via path: ConnectionPath) async throws(LoadError) -> Tunnel
     /// Keeps new exchanges from using the existing connections of these paths.
     func closeConnections(where isAffected: @escaping @Sendable (ConnectionPath) -> Bool)
@@ -14,4 +15,5 @@ package protocol ExchangeClient: Sendable {
     func shutdown() async
 }
 
+// In this module, so that a call by the protocol needs no coroutine beside the function's own.
 extension Transport: ExchangeClient {}

@@ -1,0 +1,54 @@
+/// In which order the equivalent servers of a cluster or a fleet are tried: by priority, at random among equals, and one
+/// that failed a moment ago after all others. A value without a clock.
+package struct FailoverOrder: Sendable, Hashable {
+    /// How long a server that failed is tried last.
+    package static let penalty = Duration.seconds(30)
+
+    private let drawn: [Endpoint]
+    /// Until when those that failed are tried last.
+    private var failures: [Endpoint: ContinuousClock.Instant] = [:]
+
+    /// Of no server.
+    package init() { drawn = [] }
+
+    /// Draws the order; it stays the same from then on.
+    package init<Server>(
+        _ servers: [Server], endpoint: (Server) -> Endpoint, priority: (Server) -> Int,
+        using generator: inout some RandomNumberGenerator
+    ) {
+        var drawn: [Endpoint] = []
+        for server in ServerSelection.order(servers, priority: priority, using: &generator).map(endpoint)
+        where !drawn.contains(server) {
+            drawn.append(server)
+        }
+        self.drawn = drawn
+    }
+
+    package var count: Int { drawn.count }
+
+    /// All servers. If all have failed, the one that failed first comes first.
+    package func order(at now: ContinuousClock.Instant) -> [Endpoint] {
+        guard !failures.isEmpty else { return drawn }
+        let avoided = drawn.filter { isAvoided($0, at: now) }.map { ($0, failures[$0] ?? now) }
+        return drawn.filter { !isAvoided($0, at: now) } + avoided.sorted { $0.1 < $1.1 }.map(\.0)
+    }
+
+    package func isAvoided(_ server: Endpoint, at now: ContinuousClock.Instant) -> Bool {
+        failures[server].map { now < $0 } ?? false
+    }
+
+    /// Whether a server is left that has not failed a moment ago.
+    package func hasFresh(at now: ContinuousClock.Instant) -> Bool { drawn.contains { !isAvoided($0, at: now) } }
+
+    package mutating func failed(_ server: Endpoint, at now: ContinuousClock.Instant) {
+        guard drawn.contains(server) else { return }
+        failures[server] = now + Self.penalty
+    }
+
+    package mutating func answered(_ server: Endpoint) { failures[server] = nil }
+
+    /// Takes over what is known of the servers that both have.
+    package mutating func takeFailures(of other: FailoverOrder) {
+        failures = other.failures.filter { drawn.contains($0.key) }
+    }
+}

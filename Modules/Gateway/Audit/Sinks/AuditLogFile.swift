@@ -1,0 +1,83 @@
+internal import Glibc
+internal import SallyportBase
+
+/// Appends a line of JSON for each entry to a file, or to standard output.
+///
+/// A file that was moved away or removed, as `logrotate` does it, is begun anew at the next entry.
+final class AuditLogFile: AuditSink {
+    private let path: String
+    private let file: Lock<OpenFile?>
+
+    private struct OpenFile {
+        let descriptor: Int32
+        let device: dev_t
+        let number: ino_t
+    }
+
+    var name: String { path == "-" ? "standard output" : path }
+
+    /// - Parameter path: `-` for standard output. A new file is for its owner only.
+    /// - Throws: `fileSystem`.
+    init(_ path: String) throws(GatewayError) {
+        self.path = path
+        file = Lock(nil)
+        if path != "-" { try reopen() }
+    }
+
+    deinit { file.withLock { if let open = $0 { close(open.descriptor) } } }
+
+    func write(_ entry: AuditEntry) throws(GatewayError) {
+        var rest = Array((entry.json + "\n").utf8)[...]
+        let descriptor = try descriptor()
+        while !rest.isEmpty {
+            // A pipe that says that it takes something takes so much without blocking.
+            let part = rest.prefix(Int(PIPE_BUF))
+            guard Self.takes(descriptor) else {
+                throw GatewayError(.fileSystem, "The audit log \(name) takes no entry: its reader has stopped reading.")
+            }
+            let count = part.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
+            if count < 0 {
+                guard errno == EINTR else { throw failure() }
+                continue
+            }
+            rest = rest.dropFirst(count)
+        }
+    }
+
+    /// Waits a second at most: a pipe without a reader must not hold the gateway's end up.
+    private static func takes(_ descriptor: Int32) -> Bool {
+        var polled = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
+        return poll(&polled, 1, 1000) == 1
+    }
+
+    private func descriptor() throws(GatewayError) -> Int32 {
+        guard path != "-" else { return STDOUT_FILENO }
+        var info = stat()
+        let isThere = stat(path, &info) == 0
+        let known = file.withLock { file -> Int32? in
+            guard isThere, let file, file.device == info.st_dev, file.number == info.st_ino else { return nil }
+            return file.descriptor
+        }
+        if let known { return known }
+        return try reopen()
+    }
+
+    @discardableResult
+    private func reopen() throws(GatewayError) -> Int32 {
+        let descriptor = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0o600)
+        var info = stat()
+        guard descriptor >= 0, fstat(descriptor, &info) == 0 else { throw failure() }
+        let opened = OpenFile(descriptor: descriptor, device: info.st_dev, number: info.st_ino)
+        let old = file.withLock { file -> Int32? in
+            defer { file = opened }
+            return file?.descriptor
+        }
+        if let old { close(old) }
+        return descriptor
+    }
+
+    private func failure() -> GatewayError {
+        GatewayError(
+            .fileSystem, "The audit log \(name) cannot be written: \(String(cString: strerror(errno))).")
+    }
+}

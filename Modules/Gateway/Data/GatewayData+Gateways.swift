@@ -1,0 +1,112 @@
+internal import Foundation
+internal import SallyportCore
+internal import SallyportWire
+
+// The gateways of the fleet, and this one among them.
+extension GatewayData {
+    /// What the others must know of this gateway; nil before it has listened.
+    private var ownRecord: GatewayRecord? {
+        guard let id = settings.id, let control = try? settings.control, let relay = try? settings.relay else {
+            return nil
+        }
+        return GatewayRecord(
+            id: id, name: settings.name, control: control, relay: relay, tokenKeys: readyTokenKeys.own)
+    }
+
+    /// Tells the fleet of this gateway.
+    func register() async throws {
+        guard let record = ownRecord else { return }
+        if let revision = try await store.register(record, at: clock()) { try await catchUp(to: revision) }
+    }
+
+    /// Shows that this gateway runs, and tells the fleet what has changed of it.
+    func showPresence() async throws {
+        guard let record = ownRecord else { return }
+        guard gateways.contains(record),
+            try await store.note(GatewayPresence(seen: clock(), applied: reached), of: record.id)
+        else { return try await register() }
+    }
+
+    /// This gateway ends in order.
+    func leaveFleet() async throws {
+        guard let id = settings.id else { return }
+        let now = clock()
+        _ = try await store.note(GatewayPresence(seen: now, applied: reached, ended: now), of: id)
+    }
+}
+
+// MARK: Commands
+
+extension GatewayData {
+    func gatewayEntries() async throws -> [AdministrationReply.GatewayEntry] {
+        let (now, own) = (clock(), settings.id)
+        return try await store.gateways()
+            .sorted { $0.record.control.description < $1.record.control.description }
+            .map { gateway in
+                .init(
+                    id: gateway.record.id.description, name: gateway.record.name,
+                    control: gateway.record.control.description, relay: gateway.record.relay.description,
+                    state: gateway.state(at: now), seen: gateway.presence.seen, applied: gateway.presence.applied,
+                    isThis: gateway.record.id == own)
+            }
+    }
+
+    /// Removes a gateway that has ended.
+    ///
+    /// One that runs would tell the fleet of itself again.
+    func removeGateway(_ name: String, _ note: AuditNote) async throws -> AdministrationReply {
+        let found = try await store.gateways().filter { $0.record.isNamed(name) }
+        guard let gateway = found.first else {
+            throw GatewayError(.notFound, "No gateway \(name): `admin gateway list` shows them.")
+        }
+        guard found.count == 1 else {
+            throw GatewayError(
+                .invalid, "\(found.count) gateways have the name \(name): give the identifier of one, or its HOST:PORT."
+            )
+        }
+        guard !gateway.isRunning(at: clock()) else {
+            throw GatewayError(
+                .invalid,
+                "Gateway \(name) runs: it can be removed 30 seconds after it was seen last, or once it has ended.")
+        }
+        if let revision = try await store.remove(gateway.record.id, audit: note) { try await catchUp(to: revision) }
+        return .done
+    }
+}
+
+extension ListedGateway {
+    fileprivate func state(at now: Date) -> String {
+        if presence.ended != nil { return "ended" }
+        return isRunning(at: now) ? "running" : "silent"
+    }
+}
+
+extension GatewayRecord {
+    fileprivate func isNamed(_ text: String) -> Bool {
+        id == GatewayIdentifier(text) || name == text || control == (try? Endpoint(text))
+    }
+}
+
+// MARK: As apps are told
+
+extension GatewaySettings {
+    var control: Endpoint { get throws { try Endpoint(host: Host(name), port: controlPort) } }
+    var relay: Endpoint { get throws { try Endpoint(host: Host(name), port: relayPort) } }
+
+    /// The relays of the fleet's gateways, this one's among them.
+    func relays(of gateways: [GatewayRecord]) throws -> [Endpoint] {
+        let own = try relay
+        let others = gateways.filter { $0.id != id }.map(\.relay)
+        // A gateway whose role is control has port 0.
+        return ([own] + others.filter { $0 != own }).filter { $0.port != 0 }
+            .sorted { $0.description < $1.description }
+    }
+
+    /// The control listeners of the fleet's gateways, this one's among them; nil if there is no other.
+    func controls(of gateways: [GatewayRecord]) throws -> [ConfigurationDocument.Gateway]? {
+        let own = try control
+        let others = gateways.filter { $0.id != id }.map(\.control).filter { $0 != own }
+        guard !others.isEmpty else { return nil }
+        return ([own] + others).sorted { $0.description < $1.description }.map { .init($0, priority: 1) }
+    }
+}

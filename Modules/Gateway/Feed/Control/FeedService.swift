@@ -1,0 +1,113 @@
+internal import Foundation
+internal import HTTPTypes
+internal import Hummingbird
+internal import Logging
+internal import NIOCore
+internal import SallyportWire
+internal import ServiceLifecycle
+
+/// The paths of the feed on the control port. Each needs the certificate of a relay, which no instance has.
+struct FeedService: Sendable {
+    let data: GatewayData
+    let hub: FeedHub
+    let current: CurrentState
+    let logger: Logger
+
+    func addRoutes(to router: Router<ControlContext>) {
+        router.get(RouterPath(FeedAPI.feed)) { try await feed($0, $1) }
+        router.post(RouterPath(FeedAPI.applied)) { try await applied($0, $1) }
+        router.post(RouterPath(FeedAPI.certificates)) { try await certificates($0, $1) }
+    }
+
+    private func relay(_ context: ControlContext) async throws -> PresentedRelay {
+        guard let der = try await context.peerCertificate() else {
+            throw GatewayError(.unauthorized, "This path needs a relay's certificate.")
+        }
+        let presented = try current.relay(presenting: der)
+        _ = try await data.admitted(presented)
+        return presented
+    }
+
+    // MARK: The feed
+
+    private func feed(_ request: Request, _ context: ControlContext) async throws -> Response {
+        let relay = try await relay(context)
+        let echo = request.uri.queryParameters.get("echo").flatMap { Int64($0) } ?? 0
+        let port = request.uri.queryParameters.get("port").flatMap { UInt16($0) } ?? 0
+        try await data.note(relay, listensOn: port)
+        let (number, ticks) = await hub.begin(relay.id, echo: echo) { context.cutOff() }
+        logger.info("A relay follows the feed.", metadata: ["relay": "\(relay.id)", "source": "\(context.source)"])
+        return Response(
+            status: .ok, headers: [.contentType: "application/x-ndjson", .cacheControl: "no-store"],
+            body: .init { [self] writer in
+                do { try await write(to: &writer, relay, number, ticks) } catch {
+                    await hub.end(number)
+                    throw error
+                }
+                await hub.end(number)
+                try await writer.finish(nil)
+            })
+    }
+
+    @concurrent
+    private func write(
+        to writer: inout any ResponseBodyWriter, _ relay: PresentedRelay, _ number: Int, _ ticks: AsyncStream<Void>
+    ) async throws {
+        var position: Int64?
+        for await _ in ticks.cancelOnGracefulShutdown() {
+            guard await data.record(of: relay) != nil else {
+                return try await write(.removed, to: &writer, number)
+            }
+            while let update = await data.feed(after: position) {
+                for line in try update.lines() { try await write(line, to: &writer, number) }
+                position = update.revision
+            }
+            try await write(.beat(hub.beat(for: relay.id, at: position ?? 0)), to: &writer, number)
+        }
+    }
+
+    /// A relay that does not read is cut off by the hub meanwhile.
+    @concurrent
+    private func write(_ line: FeedLine, to writer: inout any ResponseBodyWriter, _ number: Int) async throws {
+        let bytes = ByteBuffer(bytes: try line.serialized())
+        await hub.begins(writingTo: number)
+        try await writer.write(bytes)
+        await hub.hasWritten(to: number)
+    }
+
+    // MARK: Reports
+
+    private func applied(_ request: Request, _ context: ControlContext) async throws -> Response {
+        let relay = try await relay(context)
+        let report: FeedReport = try await Self.body(of: request)
+        guard report.renewals.count <= FeedReport.renewalLimit else {
+            throw GatewayError(.invalid, "A report has at most \(FeedReport.renewalLimit) renewals.")
+        }
+        await hub.received(report, from: relay.id)
+        try await data.note(relay, listensOn: report.port)
+        await data.adopt(report.renewals)
+        if report.asks { try await data.catchUp() }
+        return try Self.answer(FeedReportAnswer(revision: await data.reached))
+    }
+
+    private func certificates(_ request: Request, _ context: ControlContext) async throws -> Response {
+        let relay = try await relay(context)
+        let certificates = try await data.renew(relay, Self.body(of: request))
+        logger.info("A relay's certificates were renewed.", metadata: ["relay": "\(relay.id)"])
+        return try Self.answer(certificates)
+    }
+
+    private static func body<Value: Decodable>(of request: Request) async throws -> Value {
+        var request = request
+        let buffer = try await request.collectBody(upTo: ControlAPI.Limits.request)
+        do { return try FeedCoding.decoder.decode(Value.self, from: Data(buffer.readableBytesView)) } catch {
+            throw GatewayError(.invalid, "The body is not understood.", underlying: error)
+        }
+    }
+
+    private static func answer(_ value: some Encodable) throws -> Response {
+        Response(
+            status: .ok, headers: [.contentType: ControlAPI.MediaType.json, .cacheControl: "no-store"],
+            body: .init(byteBuffer: .init(bytes: try Array(FeedCoding.encoder.encode(value)))))
+    }
+}

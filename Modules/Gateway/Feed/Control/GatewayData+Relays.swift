@@ -1,0 +1,137 @@
+internal import Foundation
+internal import HashTreeCollections
+internal import SallyportCore
+internal import SallyportLoading
+internal import SallyportWire
+
+// The relays that run on machines of their own.
+extension GatewayData {
+    /// Enrols a relay.
+    ///
+    /// - Parameter text: the request, as the relay printed it.
+    /// - Returns: the invitation that answers it.
+    func relayInvitation(for text: String, _ note: AuditNote) async throws -> String {
+        let request = try RelayRequest(text)
+        guard let host = try? Host(request.name) else {
+            throw GatewayError(.invalid, "The request does not name the relay by a host name.")
+        }
+        guard Route.isClusterName(request.cluster) else {
+            throw GatewayError(.invalid, "The request does not name a cluster.")
+        }
+        if request.cluster != Route.mainCluster, directory.clusters[request.cluster] == nil {
+            throw GatewayError(
+                .notFound, "No cluster \(request.cluster) is set: `admin cluster set` sets one, with this relay in it.")
+        }
+        let (id, own) = (RelayIdentifier(), controlEndpoint)
+        let certificates = try issued(request.certificates, to: id, named: host.bareText)
+        let record = RelayRecord(
+            id: id, name: host.bareText, cluster: request.cluster, added: clock(),
+            serials: [CertificateAuthority.serial(ofDER: Array(certificates.client))])
+        try await reviseRelays(note.with(.target, record.name)) { table in
+            try table.add(record)
+            table.register(control: own)
+        }
+        return try RelayInvitation(id: id, certificates: certificates, controls: relays.controls).text
+    }
+
+    func removeRelay(named name: String, _ note: AuditNote) async throws {
+        try await reviseRelays(note) { _ = try $0.remove(named: name) }
+    }
+
+    private func reviseRelays(
+        _ note: AuditNote, _ edit: @escaping @Sendable (inout RelayTable) throws -> Void
+    ) async throws {
+        let revision = try await store.reviseRelays(audit: note) { table in
+            var table = table
+            try edit(&table)
+            return table
+        }
+        if let revision { try await catchUp(to: revision) }
+    }
+
+    private func maintenance(_ action: String, _ target: String) -> AuditNote {
+        .maintenance(action, at: clock()).with(.gateway, settings.name).with(.target, target)
+    }
+
+    /// Where relays reach this gateway.
+    private var controlEndpoint: String {
+        (try? Endpoint(host: Host(settings.name), port: settings.controlPort).description) ?? settings.name
+    }
+
+    /// Lets relays know of this gateway, if there are relays and they do not.
+    func registerForRelays() async throws {
+        let own = controlEndpoint
+        guard !relays.relays.isEmpty, !relays.controls.contains(own) else { return }
+        try await reviseRelays(maintenance("relay.control", own)) { $0.register(control: own) }
+    }
+}
+
+// MARK: What relays ask for
+
+extension GatewayData {
+    /// The record of a relay that shows its certificate. One that is not known may have been enrolled by another gateway a
+    /// moment ago, so the store is followed first.
+    ///
+    /// - Throws: `forbidden` for a relay that was removed, or whose certificate was replaced; `expired`.
+    func admitted(_ presented: PresentedRelay) async throws -> RelayRecord {
+        guard clock() < presented.end else { throw GatewayError(.expired, "The relay's certificate has expired.") }
+        if record(of: presented) == nil { try await catchUp() }
+        guard let record = record(of: presented) else {
+            throw GatewayError(.forbidden, "The relay was removed, or its certificate was replaced.")
+        }
+        return record
+    }
+
+    func record(of presented: PresentedRelay) -> RelayRecord? {
+        guard let record = relays.relay(presented.id), record.serials.contains(presented.serial) else { return nil }
+        return record
+    }
+
+    /// Notes where a relay listens, which configurations then say.
+    func note(_ presented: PresentedRelay, listensOn port: UInt16) async throws {
+        guard let record = relays.relay(presented.id), record.port != port, port != 0 else { return }
+        try await reviseRelays(maintenance("relay.port", record.name)) { table in
+            guard let place = table.relays.firstIndex(where: { $0.id == presented.id }) else { return }
+            table.relays[place].port = port
+        }
+    }
+
+    /// Issues certificates for a relay's new keys.
+    func renew(_ presented: PresentedRelay, _ request: RelayCertificateRequest) async throws -> RelayCertificates {
+        let record = try await admitted(presented)
+        let certificates = try issued(request, to: record.id, named: record.name)
+        let serial = CertificateAuthority.serial(ofDER: Array(certificates.client))
+        try await reviseRelays(maintenance("relay.renew", record.name)) { table in
+            guard let place = table.relays.firstIndex(where: { $0.id == presented.id }) else {
+                throw GatewayError(.forbidden, "The relay was removed.")
+            }
+            table.relays[place].renew(serial, replacing: presented.serial)
+        }
+        return certificates
+    }
+
+    private func issued(
+        _ request: RelayCertificateRequest, to id: RelayIdentifier, named name: String
+    ) throws -> RelayCertificates {
+        let (client, server) = (
+            try CertificateAuthority.key(ofRequest: Array(request.client)),
+            try CertificateAuthority.key(ofRequest: Array(request.server))
+        )
+        guard client != server else { throw GatewayError(.invalid, "A relay has a key for each certificate.") }
+        return RelayCertificates(
+            client: Data(try authority.relay(id, key: client, now: clock())),
+            server: Data(try authority.server(host: name, key: server, now: clock())),
+            trust: authorityDERs.map { Data($0) })
+    }
+
+    /// A relay has seen renewed certificates in use: those that they replace are refused from now on.
+    func adopt(_ renewals: [FeedReport.Renewal]) async {
+        for renewal in renewals {
+            guard let record = instances[renewal.name.instance], record.name == renewal.name,
+                record.standing(of: renewal.serial) == .renewed
+            else { continue }
+            // If the store fails, the relay reports it again.
+            _ = try? await change(record.name.instance, audit: nil) { $0.adopt(renewal.serial) }
+        }
+    }
+}

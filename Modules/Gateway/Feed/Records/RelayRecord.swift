@@ -1,0 +1,89 @@
+internal import Foundation
+internal import SallyportCore
+internal import SallyportWire
+
+/// Identifies a relay of the fleet: a UUID in lower case, made when the relay is enrolled and never reused.
+struct RelayIdentifier: Sendable, Hashable, TextCodable {
+    private static let scheme = "sallyport-relay://"
+
+    let description: String
+
+    init() { description = UUID().uuidString.lowercased() }
+
+    init?(_ text: String) {
+        guard let value = UUID(uuidString: text) else { return nil }
+        description = value.uuidString.lowercased()
+    }
+
+    /// Reads the name in a relay's certificate. No instance has such a name, and no relay that of an instance.
+    init?(uri: String) {
+        guard uri.hasPrefix(Self.scheme), let id = RelayIdentifier(String(uri.dropFirst(Self.scheme.count))),
+            id.uri == uri
+        else { return nil }
+        self = id
+    }
+
+    var uri: String { Self.scheme + description }
+}
+
+/// A relay's certificate as it was presented, after its signature was verified.
+struct PresentedRelay: Sendable, Hashable {
+    let id: RelayIdentifier
+    /// In hexadecimal.
+    let serial: String
+    let end: Date
+}
+
+/// A relay that runs on a machine of its own.
+struct RelayRecord: Sendable, Hashable, Codable {
+    let id: RelayIdentifier
+    /// The host name at which apps reach it.
+    let name: String
+    let cluster: String
+    /// Where it listens; nil until it has told so.
+    var port: UInt16?
+    let added: Date
+    /// The serial numbers of its certificates for the feed that are accepted, the newest last: the one in use, and the one
+    /// that was issued to replace it.
+    var serials: [String]
+
+    /// Accepts a renewed certificate, and of the earlier ones only that by which the renewal was asked for.
+    mutating func renew(_ serial: String, replacing presented: String) { serials = [presented, serial] }
+}
+
+/// The relays of a fleet, and the gateways whose feed they may follow: one record, which changes rarely.
+struct RelayTable: Sendable, Hashable, Codable {
+    /// With a gateway's own, as many as one cluster may have.
+    static let limit = 63
+    static let controlLimit = 16
+
+    var relays: [RelayRecord] = []
+    /// HOST:PORT of the control gateways, those that registered last at the end.
+    var controls: [String] = []
+
+    func relay(_ id: RelayIdentifier) -> RelayRecord? { relays.first { $0.id == id } }
+
+    mutating func add(_ relay: RelayRecord) throws(GatewayError) {
+        guard !relays.contains(where: { $0.name == relay.name }) else {
+            throw GatewayError(
+                .exists, "There is a relay \(relay.name): `admin relay remove` lets it be enrolled anew.")
+        }
+        guard relays.count < Self.limit else {
+            throw GatewayError(.invalid, "There are \(Self.limit) relays already, the most.")
+        }
+        relays.append(relay)
+    }
+
+    /// - Returns: the relay.
+    mutating func remove(named name: String) throws(GatewayError) -> RelayRecord {
+        guard let place = relays.firstIndex(where: { $0.name == name }) else {
+            throw GatewayError(.notFound, "No relay \(name): `admin relay list` shows them.")
+        }
+        return relays.remove(at: place)
+    }
+
+    mutating func register(control endpoint: String) {
+        guard !controls.contains(endpoint) else { return }
+        controls = Array((controls + [endpoint]).suffix(Self.controlLimit))
+    }
+}

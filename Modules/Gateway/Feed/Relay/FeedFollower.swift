@@ -1,0 +1,111 @@
+internal import Foundation
+internal import HashTreeCollections
+internal import SallyportWire
+
+/// The state that a relay has followed.
+struct FollowedState: Sendable {
+    let revision: Int64
+    /// With users.
+    let directory: Directory
+    let instances: InstanceTable
+    let authorities: FeedAuthorities
+    let controls: [String]
+    /// The policy that these make.
+    let policy: RelaySnapshot
+}
+
+/// Decides which updates of several gateways come into force at a relay. A value without I/O.
+///
+/// All gateways number their updates by the revisions of one store, so an update of one continues what another has sent.
+/// Nothing ever goes back: a revision that is lower than one which was in force before is not applied, from whichever
+/// sender it comes.
+struct FeedFollower: Sendable {
+    private(set) var state: FollowedState?
+    /// The highest revision that was ever in force here, before a restart too.
+    private(set) var newest: Int64
+    /// What each sender has sent completely.
+    private var positions: [Int: Int64] = [:]
+    private let clock: @Sendable () -> Date
+
+    /// - Parameter newest: as it was stored; 0 for nothing.
+    init(newest: Int64, clock: @escaping @Sendable () -> Date) { (self.newest, self.clock) = (newest, clock) }
+
+    mutating func ended(_ sender: Int) { positions[sender] = nil }
+
+    /// A sender begins an update.
+    ///
+    /// - Returns: whether it is of use.
+    /// - Throws: `invalid` if it does not continue what the sender has sent before.
+    func begins(from: Int64?, to revision: Int64, _ sender: Int) throws(GatewayError) -> Bool {
+        let position = positions[sender]
+        guard from == position, revision > position ?? -1 else {
+            throw GatewayError(.invalid, "An update of the feed does not continue the one before.")
+        }
+        return isApplicable(from: from, to: revision)
+    }
+
+    private func isApplicable(from: Int64?, to revision: Int64) -> Bool {
+        guard revision >= newest else { return false }
+        guard let state else { return from == nil }
+        return revision > state.revision && from ?? 0 <= state.revision
+    }
+
+    /// A sender's update has come to its end, and was not of use.
+    mutating func skipped(to revision: Int64, _ sender: Int) { positions[sender] = revision }
+
+    /// A sender's update is complete.
+    ///
+    /// - Returns: the new state; nil if it is not applied, because another sender was faster.
+    /// - Throws: `invalid` if a snapshot lacks something.
+    mutating func received(_ update: FeedUpdate, _ sender: Int) throws(GatewayError) -> FollowedState? {
+        positions[sender] = update.revision
+        guard isApplicable(from: update.from, to: update.revision) else { return nil }
+        let next = update.from == nil ? try Self.whole(update, clock) : changed(by: update)
+        state = next
+        newest = update.revision
+        return next
+    }
+
+    private static func whole(
+        _ update: FeedUpdate, _ clock: @escaping @Sendable () -> Date
+    ) throws(GatewayError) -> FollowedState {
+        guard var directory = update.directory, let users = update.users, let authorities = update.authorities else {
+            throw GatewayError(.invalid, "A snapshot of the feed lacks a part.")
+        }
+        directory.users = users
+        let instances = table(update.instances, changing: InstanceTable())
+        return FollowedState(
+            revision: update.revision, directory: directory, instances: instances, authorities: authorities,
+            controls: update.controls ?? [],
+            policy: RelaySnapshot(directory: directory, instances: instances, clock: clock))
+    }
+
+    private func changed(by update: FeedUpdate) -> FollowedState? {
+        guard let old = state else { return nil }
+        var directory = update.directory ?? old.directory
+        directory.users = update.users ?? old.directory.users
+        let instances = Self.table(update.instances, changing: old.instances)
+        let isPolicyNew = update.directory != nil || update.users != nil
+        return FollowedState(
+            revision: update.revision, directory: directory, instances: instances,
+            authorities: update.authorities ?? old.authorities, controls: update.controls ?? old.controls,
+            policy: isPolicyNew
+                ? RelaySnapshot(directory: directory, instances: instances, clock: clock) : old.policy.with(instances))
+    }
+
+    private static func table(_ instances: FeedUpdate.Instances, changing old: InstanceTable) -> InstanceTable {
+        switch instances {
+        case .all(let table): return table
+        case .some(let records):
+            var table = old
+            for record in records { table[record.name.instance] = record }
+            return table
+        }
+    }
+
+    /// Whether a beat says that what is in force here is all that there is.
+    func confirms(_ beat: FeedBeat, _ sender: Int) -> Bool {
+        guard let state, let position = positions[sender], beat.age != nil else { return false }
+        return beat.revision == position && position >= state.revision && position >= newest
+    }
+}

@@ -1,0 +1,300 @@
+internal import Foundation
+internal import Logging
+internal import SallyportBase
+internal import SallyportCore
+internal import SallyportWire
+
+/// Follows two control gateways, puts into force what they send, and reports it.
+///
+/// An actor, since the connections to all gateways share what was applied.
+actor RelayFeed {
+    /// What a relay consists of besides its feed.
+    struct Parts: Sendable {
+        let current: CurrentState
+        let relay: Relay
+        let lease: LeaseGate
+        /// Where the relay listens.
+        let port: UInt16
+        let logger: Logger
+    }
+
+    private let store: RelayStore
+    private let parts: Parts
+    private var membership: RelayMembership
+    private var follower: FeedFollower
+    private var choice: ControlChoice
+    /// What is in force, for open tunnels too.
+    private let applied = Board<Int64>(0)
+    private var kept: Int64
+    private var renewals: [FeedReport.Renewal] = []
+    private let began = ContinuousClock.now
+    /// A signal to send a report.
+    private nonisolated let ticks = Followers<Void>()
+    private let controls: Board<[String]>
+    private var catching: Task<Void, Never>?
+
+    init(_ store: RelayStore, _ membership: RelayMembership, _ parts: Parts) throws {
+        (self.store, self.membership, self.parts) = (store, membership, parts)
+        kept = try store.revision()
+        follower = FeedFollower(newest: kept, clock: parts.current.clock)
+        choice = ControlChoice(membership.controls)
+        controls = Board(membership.controls)
+    }
+
+    /// Follows until the task is cancelled.
+    func run() async {
+        await withDiscardingTaskGroup { group in
+            for place in 0..<FeedAPI.senders { group.addTask { await self.follow(place) } }
+            group.addTask { await self.reportToAll() }
+            group.addTask { await self.tick() }
+            group.addTask { await self.watchLease() }
+            group.addTask { await self.renewCertificates() }
+            group.addTask { [parts] in
+                for await renewed in parts.current.renewals { await self.note(renewed) }
+            }
+        }
+        ticks.finish()
+        catching?.cancel()
+    }
+
+    private func client(of address: String) throws -> FeedClient {
+        FeedClient(address: try Endpoint(address), identity: membership.client, trust: membership.trust)
+    }
+
+    /// A number that grows with time, by which a gateway's line shows how old it is at most.
+    private var echo: Int64 { began.duration(to: .now).milliseconds }
+}
+
+// MARK: Following
+
+extension RelayFeed {
+    private func follow(_ place: Int) async {
+        while !Task.isCancelled {
+            if let address = choice.take(place) {
+                do { try await follow(address, as: place) } catch { refused(error, by: address) }
+                follower.ended(place)
+                choice.failed(place, at: .now)
+            }
+            // Spread, so that all relays of a gateway that has ended do not come to the next one at once.
+            try? await Task.sleep(for: .milliseconds(Int.random(in: 100...500)))
+        }
+    }
+
+    private func refused(_ error: any Error, by address: String) {
+        guard !Task.isCancelled else { return }
+        parts.logger.notice(
+            "A control gateway cannot be followed.", metadata: ["gateway": "\(address)", "error": "\(error)"])
+        if (error as? GatewayError)?.code == .forbidden { removed() }
+    }
+
+    private func follow(_ address: String, as place: Int) async throws {
+        try await client(of: address).follow("\(FeedAPI.feed)?echo=\(echo)&port=\(parts.port)") {
+            try await self.received($0, place)
+        }
+    }
+
+    /// - Returns: whether the update that begins is of no use.
+    private func received(_ event: FeedAssembly.Event, _ place: Int) async throws -> Bool {
+        switch event {
+        case .nothing: break
+        case .begins(let from, let revision): return try !follower.begins(from: from, to: revision, place)
+        case .skipped(let revision): follower.skipped(to: revision, place)
+        case .update(let update):
+            // What cannot be put into force is not followed either.
+            _ = try update.authorities?.accepted()
+            if let state = try follower.received(update, place) { try await apply(state) }
+        case .beat(let beat):
+            guard follower.confirms(beat, place), let age = beat.age, age >= 0, beat.echo <= echo else { break }
+            parts.lease.heard(at: began.advanced(by: .milliseconds(beat.echo - age)))
+        case .removed: removed()
+        }
+        return false
+    }
+
+    private func removed() {
+        parts.lease.end()
+        parts.relay.policyChanged()
+    }
+
+    private func apply(_ state: FollowedState) async throws {
+        let trust = state.authorities.trust.map { Array($0) }
+        let (isTrustNew, areControlsNew) = (trust != membership.trust, state.controls != membership.controls)
+        (membership.trust, membership.controls) = (trust, state.controls)
+        try publish(state)
+        if isTrustNew { try parts.relay.use(membership.server.relayIdentity, trust: trust) }
+        parts.relay.policyChanged()
+        await parts.relay.settled()
+        applied.change { $0 = max($0 ?? 0, state.revision) }
+        ticks.tell(())
+        guard isTrustNew || areControlsNew else { return }
+        choice.addresses = state.controls
+        controls.set(state.controls)
+        try await store.keep(membership)
+    }
+
+    private func publish(_ state: FollowedState) throws {
+        parts.current.update(
+            GatewayState(
+                policy: state.policy, authorities: try state.authorities.accepted(), server: membership.server,
+                tokenKeys: ReadyTokenKeys(TokenKeys([]))))
+    }
+
+    /// Notices the end of the lease, so that open tunnels end with it.
+    private func watchLease() async {
+        var wasOver = true
+        while !Task.isCancelled {
+            let isOver = parts.lease.isOver
+            if isOver != wasOver {
+                parts.logger.notice(
+                    isOver
+                        ? "There is no word from the control gateways: everything is refused until there is."
+                        : "There is word from the control gateways.")
+                if isOver { parts.relay.policyChanged() }
+            }
+            wasOver = isOver
+            try? await Task.sleep(for: .milliseconds(200))
+        }
+    }
+}
+
+// MARK: Reporting
+
+extension RelayFeed {
+    private func tick() async {
+        while !Task.isCancelled {
+            try? await Task.sleep(for: FeedAPI.report)
+            ticks.tell(())
+            guard follower.newest > kept else { continue }
+            kept = follower.newest
+            do { try await store.keep(revision: kept) } catch {
+                parts.logger.error("The relay's store cannot be written.", metadata: ["error": "\(error)"])
+            }
+        }
+    }
+
+    /// Every control gateway is told, not only those that are followed: an administrator's command at any of them waits
+    /// for it.
+    private func reportToAll() async {
+        await withDiscardingTaskGroup { group in
+            var known: Set<String> = []
+            for await addresses in controls.values() {
+                for address in addresses where known.insert(address).inserted {
+                    group.addTask { await self.keepReporting(to: address) }
+                }
+            }
+        }
+    }
+
+    private func keepReporting(to address: String) async {
+        while !Task.isCancelled {
+            if isControl(address) {
+                do { try await reportOverOneConnection(to: address) } catch {
+                    parts.logger.debug(
+                        "A report was not taken.", metadata: ["gateway": "\(address)", "error": "\(error)"])
+                }
+            }
+            try? await Task.sleep(for: .milliseconds(Int.random(in: 500...1000)))
+        }
+    }
+
+    private func isControl(_ address: String) -> Bool { membership.controls.contains(address) }
+
+    private func reportOverOneConnection(to address: String) async throws {
+        let ticks = ticks.follow(buffering: .bufferingNewest(1)) { $0.yield() }
+        try await client(of: address).report(at: ticks) {
+            await self.report(to: address)
+        } sent: {
+            await self.reported($0)
+        }
+    }
+
+    private func report(to address: String) -> FeedReport? { isControl(address) ? report(asks: false) : nil }
+
+    private func report(asks: Bool) -> FeedReport {
+        FeedReport(applied: applied.value ?? 0, echo: echo, port: parts.port, renewals: renewals, asks: asks)
+    }
+
+    private func reported(_ report: FeedReport) { renewals.removeAll(where: report.renewals.contains) }
+
+    private func note(_ renewed: PresentedCertificate) {
+        let renewal = FeedReport.Renewal(name: renewed.name, serial: renewed.serial)
+        guard renewals.count < FeedReport.renewalLimit, !renewals.contains(renewal) else { return }
+        renewals.append(renewal)
+        ticks.tell(())
+    }
+}
+
+// MARK: Catching up
+
+extension RelayFeed {
+    /// Asks the control gateways whether there is news, and waits until it is in force. Calls beside each other share a
+    /// question, but none that was asked before the call.
+    func catchUp() async {
+        await catching?.value
+        let task: Task<Void, Never>
+        if let catching {
+            task = catching
+        } else {
+            task = Task {
+                // Here, so that a call which waited for it begins the next one.
+                defer { catching = nil }
+                await reachNewest()
+            }
+            catching = task
+        }
+        await task.value
+    }
+
+    private func reachNewest() async {
+        let clients = choice.followed.compactMap { try? client(of: $0) }
+        let report = report(asks: true)
+        let applied = applied
+        _ = await untilDeadline(.now + .seconds(1)) {
+            let newest = await withTaskGroup(of: Int64.self) { group in
+                for client in clients {
+                    group.addTask {
+                        let answer: FeedReportAnswer? = try? await client.post(FeedAPI.applied, report)
+                        return answer?.revision ?? 0
+                    }
+                }
+                return await group.reduce(0, max)
+            }
+            for await revision in applied.values() where revision >= newest { return }
+        }
+    }
+}
+
+// MARK: Certificates
+
+extension RelayFeed {
+    private func renewCertificates() async {
+        while !Task.isCancelled {
+            let now = parts.current.clock()
+            if membership.client.isDue(at: now) || membership.server.isDue(at: now) {
+                for address in membership.controls.shuffled() {
+                    do {
+                        try await renew(at: address)
+                        break
+                    } catch {
+                        parts.logger.warning(
+                            "The relay's certificates cannot be renewed yet.",
+                            metadata: ["gateway": "\(address)", "error": "\(error)"])
+                    }
+                }
+            }
+            try? await Task.sleep(for: .seconds(3600))
+        }
+    }
+
+    private func renew(at address: String) async throws {
+        let keys = RelayKeys()
+        let request = try keys.request(named: membership.name)
+        let certificates: RelayCertificates = try await client(of: address).post(FeedAPI.certificates, request)
+        var renewed = membership
+        try renewed.use(certificates, for: keys)
+        try await store.keep(renewed)
+        membership = renewed
+        if let state = follower.state { try publish(state) }
+        try parts.relay.use(renewed.server.relayIdentity, trust: renewed.trust)
+    }
+}

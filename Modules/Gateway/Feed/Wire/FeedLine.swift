@@ -1,0 +1,139 @@
+internal import Foundation
+internal import SallyportWire
+
+/// A line of the feed: a JSON object with one member, as Docs/Wire.md describes it.
+///
+/// An update is `begin`, its parts in any order, and `end`. It takes effect at `end`, as a whole.
+enum FeedLine: Sendable, Hashable {
+    /// - Parameters:
+    ///   - from: the update holds what changed after this revision; nil if it is everything.
+    ///   - revision: what the state is once the update is applied.
+    case begin(from: Int64?, revision: Int64)
+    case authorities(FeedAuthorities)
+    /// HOST:PORT of the gateways that a relay may follow.
+    case controls([String])
+    /// A piece of the directory's JSON, without users.
+    case directory(String)
+    /// A piece of the users' JSON.
+    case users(String)
+    case instances([FeedInstance])
+    /// With the revision of `begin`.
+    case end(Int64)
+    case beat(FeedBeat)
+    /// The relay was removed: it has no right to anything any more. The last line.
+    case removed
+
+    /// The longest line, in bytes, without its end.
+    static let limit = 1 << 20
+    /// The most instances of one line.
+    static let instanceLimit = 100
+    /// The longest piece of a text in one line, in bytes before it is escaped.
+    static let pieceLimit = 128 << 10
+    /// The longest directory, and the longest list of users, in bytes.
+    static let textLimit = 64 << 20
+    /// The most instances of an update.
+    static let totalLimit = 1_000_000
+}
+
+/// What a gateway says each 250 ms.
+struct FeedBeat: Sendable, Hashable, Codable {
+    /// What was sent so far.
+    var revision: Int64
+    /// Milliseconds since its store has said that there is nothing newer; nil if that was never, or if something newer
+    /// is still to be sent.
+    var age: Int64?
+    /// The number that the relay has sent last: the line is younger than that.
+    var echo: Int64
+}
+
+// MARK: Coding
+
+extension FeedLine: Codable {
+    private enum CodingKeys: String, CodingKey {
+        case begin, authorities, controls, directory, users, instances, end, beat, removed
+    }
+
+    private struct Beginning: Codable {
+        var from: Int64?
+        var revision: Int64
+    }
+
+    init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        guard let key = container.allKeys.first, container.allKeys.count == 1 else {
+            throw DecodingError.dataCorrupted(
+                .init(codingPath: decoder.codingPath, debugDescription: "A line has one member."))
+        }
+        self =
+            switch key {
+            case .begin:
+                try {
+                    let beginning = try container.decode(Beginning.self, forKey: key)
+                    return .begin(from: beginning.from, revision: beginning.revision)
+                }()
+            case .authorities: .authorities(try container.decode(FeedAuthorities.self, forKey: key))
+            case .controls: .controls(try container.decode([String].self, forKey: key))
+            case .directory: .directory(try container.decode(String.self, forKey: key))
+            case .users: .users(try container.decode(String.self, forKey: key))
+            case .instances: .instances(try container.decode([FeedInstance].self, forKey: key))
+            case .end: .end(try container.decode(Int64.self, forKey: key))
+            case .beat: .beat(try container.decode(FeedBeat.self, forKey: key))
+            case .removed: .removed
+            }
+    }
+
+    func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: CodingKeys.self)
+        switch self {
+        case .begin(let from, let revision):
+            try container.encode(Beginning(from: from, revision: revision), forKey: .begin)
+        case .authorities(let authorities): try container.encode(authorities, forKey: .authorities)
+        case .controls(let controls): try container.encode(controls, forKey: .controls)
+        case .directory(let piece): try container.encode(piece, forKey: .directory)
+        case .users(let piece): try container.encode(piece, forKey: .users)
+        case .instances(let instances): try container.encode(instances, forKey: .instances)
+        case .end(let revision): try container.encode(revision, forKey: .end)
+        case .beat(let beat): try container.encode(beat, forKey: .beat)
+        case .removed: try container.encode(true, forKey: .removed)
+        }
+    }
+}
+
+extension FeedLine {
+    /// - Throws: `invalid` for what is no line, or is too long.
+    init(_ bytes: [UInt8]) throws(GatewayError) {
+        guard bytes.count <= Self.limit else { throw Self.tooLong }
+        do {
+            self = try FeedCoding.decoder.decode(FeedLine.self, from: Data(bytes))
+        } catch {
+            throw GatewayError(.invalid, "A line of the feed is not understood.", underlying: error)
+        }
+    }
+
+    static var tooLong: GatewayError { GatewayError(.invalid, "A line of the feed has more than \(limit) bytes.") }
+
+    /// With its end.
+    func serialized() throws -> [UInt8] {
+        let bytes = try Array(FeedCoding.encoder.encode(self))
+        guard bytes.count <= Self.limit else {
+            throw GatewayError(.internalFailure, "A line of the feed would have more than \(Self.limit) bytes.")
+        }
+        return bytes + [UInt8(ascii: "\n")]
+    }
+}
+
+/// JSON as the feed has it: times in seconds since 1970.
+enum FeedCoding {
+    static var encoder: JSONEncoder {
+        let encoder = JSONEncoder()
+        encoder.dateEncodingStrategy = .secondsSince1970
+        encoder.outputFormatting = .withoutEscapingSlashes
+        return encoder
+    }
+
+    static var decoder: JSONDecoder {
+        let decoder = JSONDecoder()
+        decoder.dateDecodingStrategy = .secondsSince1970
+        return decoder
+    }
+}

@@ -1,0 +1,117 @@
+internal import SallyportCore
+internal import SallyportEventLoop
+internal import SallyportLoading
+
+// Which relay of the cluster carries what. On the loop only.
+extension Pool {
+    var failover: RelayFailover? { configuration.path.relay?.failover }
+
+    /// - Parameter last: the relay through which the request was sent before; it is tried last.
+    func relaysToTry(after last: Endpoint?) -> ArraySlice<Endpoint> {
+        failover.map { $0.relays(butLast: last)[...] } ?? []
+    }
+
+    /// The next relay is tried if no request was sent through this one yet: whatever the request is, the server has seen
+    /// nothing of it.
+    func triesNextRelay(_ attempt: Attempt, _ failure: LoadError) -> Bool {
+        let isUnreached = [.nameLookup, .connect, .relayTLS].contains(attempt.reachedStep)
+        guard isUnreached || failure.isEndBeforeRelayAnswered(attempt), let failed = attempt.relays.popFirst() else {
+            return false
+        }
+        failover?.failed(failed)
+        return !attempt.relays.isEmpty
+    }
+
+    /// Whether a request whose connection broke is sent again through another relay: the answer has not begun, and the
+    /// request may be repeated.
+    func moves(_ member: any PoolMember, after failure: LoadError) -> Bool {
+        guard failure.code == .connectionLost, let exchange = member as? Exchange, mayMove(exchange),
+            exchange.rewindBody()
+        else { return false }
+        let attempt = exchange.attempt
+        (attempt.movedFrom, attempt.moves) = (attempt.relays.first, attempt.moves + 1)
+        attempt.relays = relaysToTry(after: attempt.movedFrom)
+        return true
+    }
+
+    func mayMove(_ exchange: Exchange) -> Bool {
+        guard let failover else { return false }
+        return exchange.attempt.moves + 1 < failover.count && exchange.mayMove
+    }
+
+    /// A request is about to be sent again, through another relay than the one of this connection.
+    func noteMove(of attempt: Attempt, from connection: HTTP1Connection) {
+        (attempt.movedFrom, attempt.moves) = (connection.relay, attempt.moves + 1)
+    }
+
+    private func relay(of attempt: Attempt) -> Endpoint? {
+        if let connection = attempt.connection as? HTTP1Connection { return connection.relay }
+        return attempt.transfer == nil ? nil : attempt.relays.first
+    }
+}
+
+// MARK: Silent relays
+
+extension Pool {
+    /// Does what is due for a member that waits for a relay.
+    ///
+    /// - Returns: false if it does not wait for one.
+    func waitsForRelay(_ member: any PoolMember, at now: LoopInstant) -> Bool {
+        let attempt = member.attempt
+        guard attempt.failure == nil, !attempt.isLost, let relay = relay(of: attempt),
+            let access = configuration.path.relay
+        else { return false }
+        if let handle = attempt.transfer, [.nameLookup, .connect, .relayTLS].contains(attempt.reachedStep) {
+            guard attempt.relays.count > 1 else { return false }
+            guard now >= attempt.dialed.advanced(by: RelayWatch.patience) else { return true }
+            attempt.relays.removeFirst()
+            access.failover.failed(relay)
+            restart(attempt, handle)
+            return true
+        }
+        guard let since = silence(of: member) else { return false }
+        if now >= since.advanced(by: RelayWatch.patience) { suspects?(relay, access) }
+        return true
+    }
+
+    /// Since when a member waits for a relay or for the server behind it; nil if it does not.
+    private func silence(of member: any PoolMember) -> LoopInstant? {
+        if let exchange = member as? Exchange, exchange.awaitsAnswer { return exchange.state.lastActivity }
+        if let opening = member as? TunnelOpening, !opening.isOpening { return nil }
+        let isOpening = [.relayConnect, .serverTLS].contains(member.attempt.reachedStep)
+        return member.attempt.transfer != nil && isOpening ? member.attempt.dialed : nil
+    }
+
+    /// A relay is there no longer: everything that may be repeated goes on through another one. What may not be waits on,
+    /// until its own time is over.
+    func abandon(_ relay: Endpoint) {
+        for connection in idle.all where connection.relay == relay { drop(connection) }
+        for member in allMembers where self.relay(of: member.attempt) == relay { move(member, from: relay) }
+    }
+
+    private func move(_ member: any PoolMember, from relay: Endpoint) {
+        let attempt = member.attempt
+        guard attempt.failure == nil, !attempt.isLost, let failover, attempt.moves + 1 < failover.count else { return }
+        if let exchange = member as? Exchange {
+            guard exchange.mayMove else { return }
+            guard attempt.transfer != nil else {
+                _ = sendsAgain(exchange, isMove: true)
+                return
+            }
+            guard exchange.rewindBody() else { return }
+        } else if (member as? TunnelOpening)?.isOpening != true {
+            return
+        }
+        guard let handle = attempt.transfer else { return }
+        (attempt.movedFrom, attempt.moves) = (relay, attempt.moves + 1)
+        attempt.relays = relaysToTry(after: relay)
+        restart(attempt, handle)
+    }
+}
+
+extension LoadError {
+    /// Whether the relay took the connection, and ended it without a word.
+    fileprivate func isEndBeforeRelayAnswered(_ attempt: Attempt) -> Bool {
+        code == .connectionLost && attempt.reachedStep == .relayConnect && attempt.relayAnswer.status == 0
+    }
+}

@@ -1,0 +1,58 @@
+internal import SallyportCore
+internal import SallyportLoading
+internal import Synchronization
+
+/// A tunnel's place among the streams of its loop: what the hooks of its pipes post.
+final class TunnelPlace: LoopHandle {
+    let engine: TransportEngine
+    private let index = Atomic(-1)
+
+    init(on engine: TransportEngine) { self.engine = engine }
+
+    func pump() { engine.post(.pump(self)) }
+
+    /// Set and read on the loop only; atomic, because nothing else proves that.
+    var place: Int {
+        get { index.load(ordering: .relaxed) }
+        set { index.store(newValue, ordering: .relaxed) }
+    }
+}
+
+/// A tunnel as every thread may see it: its two pipes, its connection, which writers share with the loop, and its place.
+final class TunnelEnds: Sendable {
+    let place: TunnelPlace
+    let down: BodyPipe
+    let up: BodyPipe
+    let wire: TunnelWire
+    /// How many bytes have arrived.
+    let received = Atomic(0)
+
+    init(over wire: TunnelWire, on engine: TransportEngine) {
+        let place = TunnelPlace(on: engine)
+        self.place = place
+        self.wire = wire
+        down = BodyPipe(hooks: .init(hasRoom: { place.pump() }, wasDiscarded: { place.pump() }))
+        up = BodyPipe(hooks: .init(hasBytes: { place.pump() }))
+    }
+
+    func post(_ end: TransportEngine.TunnelEnd) {
+        wire.end()
+        place.engine.post(.end(place, end))
+    }
+
+    func post(_ order: TunnelSecuring.Order) { place.engine.post(.secure(self, order)) }
+
+    /// Answers an order that reached no connection.
+    func refuse(_ order: TunnelSecuring.Order) {
+        let closed = LoadError(.connectionLost, at: .serverTLS, "The connection is over.")
+        order.continuation(.failure(wire.ending ?? closed))
+    }
+
+    /// Sends bytes on the caller's thread as far as they can be sent at once, and leaves the rest to the loop.
+    func write(_ bytes: [UInt8]) -> BodyPipe.PushResult {
+        guard up.isIdle && !place.engine.isEnding, let count = wire.sendAtOnce(bytes) else { return up.push(bytes) }
+        guard count < bytes.count else { return .more }
+        defer { wire.handedOver() }
+        return up.push(Array(bytes[count...]))
+    }
+}

@@ -1,0 +1,134 @@
+import Foundation
+import SallyportBase
+import SallyportWire
+
+@testable import SallyportGateway
+
+/// A store that fails, or does not answer, as a test says.
+final class FaultyStore: GatewayStore {
+    enum Fault: Sendable {
+        /// Nothing is written.
+        case fails
+        /// What is to be written is written, and the answer is lost.
+        case doesNotAnswer
+    }
+
+    private let store: any GatewayStore
+    private let fault = Lock<Fault?>(nil)
+
+    init(_ store: any GatewayStore) { self.store = store }
+
+    func set(_ fault: Fault?) { self.fault.withLock { $0 = fault } }
+
+    private static let failure = GatewayError(.store, "The store fails on purpose.")
+
+    func append(_ entries: [AuditEntry], of chain: AuditChainName, after head: AuditHead) async throws -> Bool {
+        switch fault.withLock({ $0 }) {
+        case .fails: throw Self.failure
+        case .doesNotAnswer:
+            _ = try await store.append(entries, of: chain, after: head)
+            throw Self.failure
+        case nil: return try await store.append(entries, of: chain, after: head)
+        }
+    }
+
+    func append(_ event: AuditEvent) async throws {
+        guard fault.withLock({ $0 }) == nil else { throw Self.failure }
+        try await store.append(event)
+    }
+
+    func auditHeads() async throws -> [AuditChainName: AuditHead] { try await store.auditHeads() }
+
+    func auditRows(
+        of chain: AuditChainName, after number: Int64, through last: Int64, limit: Int
+    ) async throws -> [AuditRow] {
+        try await store.auditRows(of: chain, after: number, through: last, limit: limit)
+    }
+
+    func newestCheckpoint() async throws -> StoredCheckpoint? { try await store.newestCheckpoint() }
+
+    func keep(
+        _ checkpoint: StoredCheckpoint, startingAfter starts: [AuditChainName: Int64]
+    ) async throws -> Bool {
+        try await store.keep(checkpoint, startingAfter: starts)
+    }
+
+    func audited() async -> AsyncStream<AuditEntry> { await store.audited() }
+
+    func changes(after revision: Int64?) async throws -> StoredChanges { try await store.changes(after: revision) }
+
+    func news() async -> AsyncStream<Void> { await store.news() }
+
+    func revise(
+        _ known: Revised<Directory>, at now: Date, audit note: AuditNote,
+        _ edit: @escaping @Sendable (Directory) throws -> DirectoryEdit
+    ) async throws -> DirectoryRevision {
+        try await store.revise(known, at: now, audit: note, edit)
+    }
+
+    func revise(
+        audit note: AuditNote, _ edit: @escaping @Sendable (AuthorityRecord) throws -> AuthorityRecord?
+    ) async throws -> Int64? {
+        try await store.revise(audit: note, edit)
+    }
+
+    func change<Value: Sendable>(
+        _ instance: InstanceIdentifier, audit note: AuditNote?,
+        _ edit: @escaping @Sendable (inout InstanceRecord) throws -> Value
+    ) async throws -> InstanceChange<Value> {
+        try await store.change(instance, audit: note, edit)
+    }
+
+    func nextEpoch(
+        of instance: InstanceIdentifier, atLeast least: Int64, seen: Date?
+    ) async throws -> GrantedEpoch {
+        try await store.nextEpoch(of: instance, atLeast: least, seen: seen)
+    }
+
+    func newestEpoch() async throws -> Int64 { try await store.newestEpoch() }
+
+    func add(_ key: AccessKeyRecord, under digest: [UInt8], audit note: AuditNote) async throws {
+        try await store.add(key, under: digest, audit: note)
+    }
+
+    func accessKey(under digest: [UInt8]) async throws -> AccessKeyRecord? { try await store.accessKey(under: digest) }
+
+    func accessKeys() async throws -> [AccessKeyRecord] { try await store.accessKeys() }
+
+    func consume(
+        _ digest: [UInt8], for use: AccessKeyRecord.Use, by instance: InstanceRecord, known: Revised<Directory>,
+        audit note: AuditNote, _ check: @escaping @Sendable (Directory, AccessKeyRecord) throws -> Void
+    ) async throws -> Consumption {
+        try await store.consume(digest, for: use, by: instance, known: known, audit: note, check)
+    }
+
+    func removeAccessKeys(
+        audit note: AuditNote, _ choice: @escaping @Sendable ([AccessKeyRecord]) throws -> Set<AccessKeyIdentifier>
+    ) async throws -> Int {
+        try await store.removeAccessKeys(audit: note, choice)
+    }
+
+    func register(_ gateway: GatewayRecord, at now: Date) async throws -> Int64? {
+        try await store.register(gateway, at: now)
+    }
+
+    func note(_ presence: GatewayPresence, of gateway: GatewayIdentifier) async throws -> Bool {
+        try await store.note(presence, of: gateway)
+    }
+
+    func reviseRelays(
+        audit note: AuditNote, _ edit: @escaping @Sendable (RelayTable) throws -> RelayTable?
+    ) async throws -> Int64? {
+        try await store.reviseRelays(audit: note, edit)
+    }
+
+    func confirm() async throws -> Int64 { try await store.confirm() }
+
+    func gateways() async throws -> [ListedGateway] { try await store.gateways() }
+
+    func remove(_ gateway: GatewayIdentifier, audit note: AuditNote) async throws -> Int64? {
+        try await store.remove(gateway, audit: note)
+    }
+
+    func close() async { await store.close() }
+}

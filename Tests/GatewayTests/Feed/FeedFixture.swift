@@ -1,0 +1,146 @@
+import Foundation
+import Logging
+import SallyportBase
+import SallyportCore
+import SallyportSecureStore
+import SallyportWire
+import TestSupport
+import Testing
+
+@testable import SallyportGateway
+
+/// A relay with a folder of its own, enrolled at a gateway.
+final class EnrolledRelay: Sendable {
+    let path = "/tmp/sallyport-relay-\(UUID().uuidString)"
+    let name: String
+    let membership: RelayMembership
+
+    /// By the same requests and invitations as the program's.
+    static func enrolled(at data: GatewayData, named name: String = "localhost") async throws -> EnrolledRelay {
+        try await EnrolledRelay(at: data, named: name)
+    }
+
+    private init(at data: GatewayData, named name: String) async throws {
+        self.name = name
+        let protector = KeyFileProtector.keyFile("\(path)/key")
+        let request = try await GatewayDirectory.relayRequest(path, name: name, cluster: "main", protectedBy: protector)
+        guard case .invitation(let text) = await data.perform(.invite(request: request)) else {
+            throw TestFailure("no invitation")
+        }
+        _ = try await GatewayDirectory.joinAsRelay(path, invitation: text, protectedBy: protector)
+        let store = try await GatewayDirectory.openRelay(path, protectedBy: protector)
+        defer { store.close() }
+        membership = try #require(try store.membership())
+    }
+
+    deinit { try? FileManager.default.removeItem(atPath: path) }
+
+    /// As a client of the control port.
+    var identity: ClientIdentity {
+        ClientIdentity(certificates: [membership.client.certificate], privateKey: Redacted(membership.client.key))
+    }
+
+    func client(of port: Int) throws -> FeedClient {
+        FeedClient(
+            address: try Endpoint("localhost:\(port)"), identity: membership.client, trust: membership.trust)
+    }
+
+    /// Runs the relay for the time of `body`.
+    func run(
+        lease: Duration = .seconds(300), _ body: @Sendable (RunningRelay) async throws -> Void
+    ) async throws {
+        var configuration = Gateway.Configuration.loopback
+        configuration.role = .relay
+        configuration.relayLease = lease
+        let gateway = try await Gateway(
+            at: path, protectedBy: .keyFile("\(path)/key"), configuration: configuration,
+            logger: Logger(label: "relay") { _ in SwiftLogNoOpLogHandler() })
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask { try await gateway.run() }
+            let port = UInt16(try await gateway.listeners().relayPort)
+            let running = RunningRelay(port: port, authority: membership.trust[0])
+            do { try await body(running) } catch {
+                running.leave()
+                throw error
+            }
+            running.leave()
+            group.cancelAll()
+        }
+    }
+}
+
+/// A relay that runs.
+final class RunningRelay: Sendable {
+    let port: UInt16
+    private let authority: [UInt8]
+    private let opened = Lock<[TestConnection]>([])
+    /// The heads of the answers that were no 200.
+    let refusals = Lock<[String]>([])
+
+    init(port: UInt16, authority: [UInt8]) { (self.port, self.authority) = (port, authority) }
+
+    func leave() { for connection in opened.withLock({ $0 }) { connection.close() } }
+
+    /// Sends a CONNECT, and returns what the relay answered.
+    func connect(
+        to target: UInt16, as identity: ClientIdentity
+    ) async throws -> (connection: TestConnection, status: Int) {
+        let connection = try await TestConnection.open(port: port, authority: authority, identity: identity)
+        opened.withLock { $0.append(connection) }
+        connection.send("CONNECT 127.0.0.1:\(target) HTTP/1.1\r\nHost: 127.0.0.1:\(target)\r\n\r\n")
+        let head = try await connection.head()
+        let words = head.split(separator: " ")
+        if words[1] != "200" { refusals.withLock { $0.append(head) } }
+        return (connection, Int(words[1]) ?? 0)
+    }
+
+    /// An open tunnel, as soon as there is one to be had.
+    func tunnel(to target: UInt16, as identity: ClientIdentity) async throws -> TestConnection {
+        let found = Lock<TestConnection?>(nil)
+        let isOpen = try await eventually(within: .seconds(20)) {
+            let (connection, status) = try await self.connect(to: target, as: identity)
+            guard status == 200 else { return false }
+            found.withLock { $0 = connection }
+            return true
+        }
+        try #require(isOpen)
+        return try #require(found.withLock { $0 })
+    }
+}
+
+/// A gateway, a relay that follows it, an instance, and a server that echoes.
+struct FeedFixture: Sendable {
+    let control: ControlFixture
+    let enrolled: EnrolledRelay
+    let relay: RunningRelay
+    let origin: TestOrigin
+    let identity: ClientIdentity
+
+    static func with(
+        lease: Duration = .seconds(300), _ body: @Sendable (FeedFixture) async throws -> Void
+    ) async throws {
+        let origin = try await TestOrigin(echoes: true)
+        try await ControlFixture.with(DataFixture(standsStill: false)) { control in
+            try await control.data.perform(.addServer(.init(endpoint: "127.0.0.1:\(origin.port)")))
+            let identity = try await control.activated()
+            let enrolled = try await EnrolledRelay.enrolled(at: control.data.data)
+            try await enrolled.run(lease: lease) { relay in
+                try await body(
+                    FeedFixture(
+                        control: control, enrolled: enrolled, relay: relay, origin: origin, identity: identity))
+            }
+        }
+        try await origin.close()
+    }
+
+    func instance() async throws -> String {
+        try await control.data.data.presented(identity.certificates[0]).name.instance.description
+    }
+
+    /// As an administrator does it by the program.
+    func administer(_ command: AdministrationCommand) async throws -> AdministrationReply {
+        try await AdministrationClient(
+            data: control.data.path, protectedBy: .keyFile("\(control.data.path)/key")
+        ).perform(command)
+    }
+}

@@ -1,0 +1,183 @@
+import Foundation
+import HashTreeCollections
+import SallyportWire
+import Testing
+
+@testable import SallyportGateway
+
+/// Which updates of several gateways come into force at a relay.
+@Suite struct FeedFollowerTests {
+    private let authorities: FeedAuthorities
+    private let name = InstanceName("sallyport://com.example.report/\(InstanceIdentifier())")
+
+    init() throws {
+        let identity = try CertificateAuthority.create(name: "test", now: Date())
+        authorities = FeedAuthorities(trust: [identity.certificate])
+    }
+
+    /// A relay's follower, and what it is given.
+    private final class Follower {
+        private(set) var value: FeedFollower
+
+        init(newest: Int64 = 0) { value = FeedFollower(newest: newest) { Date() } }
+
+        /// - Returns: whether it came into force.
+        func take(_ update: FeedUpdate, by sender: Int = 0) throws -> Bool {
+            guard try begins(from: update.from, to: update.revision, sender) else {
+                value.skipped(to: update.revision, sender)
+                return false
+            }
+            return try receives(update, sender)
+        }
+
+        func begins(from: Int64?, to revision: Int64, _ sender: Int) throws -> Bool {
+            try value.begins(from: from, to: revision, sender)
+        }
+
+        func receives(_ update: FeedUpdate, _ sender: Int) throws -> Bool { try value.received(update, sender) != nil }
+
+        func ended(_ sender: Int) { value.ended(sender) }
+    }
+
+    private func snapshot(_ revision: Int64) -> FeedUpdate {
+        var update = FeedUpdate(from: nil, revision: revision)
+        (update.directory, update.users, update.authorities, update.controls) = (Directory(), [:], authorities, [])
+        return update
+    }
+
+    private func record(_ withdrawals: Set<InstanceRecord.Withdrawal> = []) throws -> InstanceRecord {
+        let name = try #require(name)
+        return InstanceRecord(
+            name: name, user: "ann", userID: UserIdentifier(), withdrawals: withdrawals,
+            certificate: .init([]), activated: .distantPast)
+    }
+
+    @Test func aSnapshotAndItsChangesComeIntoForce() throws {
+        let follower = Follower()
+        #expect(try follower.take(snapshot(5)))
+        var change = FeedUpdate(from: 5, revision: 6)
+        change.instances = .some([try record()])
+        #expect(try follower.take(change))
+        #expect(follower.value.state?.revision == 6)
+        #expect(follower.value.state?.instances.count == 1)
+    }
+
+    @Test func aChangeOfOneGatewayContinuesWhatAnotherHasSent() throws {
+        let follower = Follower()
+        #expect(try follower.take(snapshot(5), by: 0))
+        #expect(try follower.take(snapshot(7), by: 1))
+        var change = FeedUpdate(from: 5, revision: 8)
+        change.instances = .some([try record([.locked])])
+        #expect(try follower.take(change, by: 0))
+        #expect(try !follower.take(FeedUpdate(from: 7, revision: 8), by: 1))
+        #expect(follower.value.state?.revision == 8)
+        let id = try #require(name).instance
+        #expect(follower.value.state?.instances[id]?.withdrawals == [.locked])
+    }
+
+    @Test func aLowerRevisionIsNeverApplied() throws {
+        let follower = Follower()
+        #expect(try follower.take(snapshot(9), by: 0))
+        for revision in [Int64(1), 8, 9] {
+            follower.ended(1)
+            #expect(try !follower.take(snapshot(revision), by: 1))
+            #expect(follower.value.state?.revision == 9)
+        }
+    }
+
+    @Test func aRevisionThatIsLowerThanAStoredOneIsNotApplied() throws {
+        let follower = Follower(newest: 9)
+        #expect(try !follower.take(snapshot(8)))
+        #expect(follower.value.state?.revision == nil)
+        follower.ended(0)
+        #expect(try follower.take(snapshot(9)))
+    }
+
+    @Test func aSlowerSnapshotDoesNotUndoWhatCameMeanwhile() throws {
+        let follower = Follower()
+        #expect(try follower.begins(from: nil, to: 5, 0))
+        #expect(try follower.take(snapshot(6), by: 1))
+        #expect(try !follower.receives(snapshot(5), 0))
+        #expect(follower.value.state?.revision == 6)
+    }
+
+    @Test func anUpdateThatDoesNotContinueTheSendersLastOneIsRefused() throws {
+        let follower = Follower()
+        #expect(throws: GatewayError.self) { try follower.begins(from: 3, to: 4, 0) }
+        #expect(try follower.take(snapshot(5)))
+        for (from, to) in [(4, 6), (6, 7), (nil, 9), (5, 5)] as [(Int64?, Int64)] {
+            #expect(throws: GatewayError.self) { try follower.begins(from: from, to: to, 0) }
+        }
+    }
+
+    @Test func aSnapshotThatLacksAPartIsRefused() throws {
+        let follower = Follower()
+        var update = snapshot(5)
+        update.authorities = nil
+        let broken = update
+        #expect(throws: GatewayError.self) { try follower.receives(broken, 0) }
+        #expect(follower.value.state?.revision == nil)
+    }
+
+    @Test func onlyABeatBehindAllThatIsInForceIsWordFromTheStore() throws {
+        let follower = Follower()
+        #expect(!follower.value.confirms(FeedBeat(revision: 0, age: 0, echo: 0), 0))
+        #expect(try follower.take(snapshot(5), by: 0))
+        #expect(follower.value.confirms(FeedBeat(revision: 5, age: 0, echo: 0), 0))
+        #expect(!follower.value.confirms(FeedBeat(revision: 5, age: nil, echo: 0), 0))
+        #expect(!follower.value.confirms(FeedBeat(revision: 4, age: 0, echo: 0), 0))
+        #expect(try follower.take(snapshot(6), by: 1))
+        // The first one's store may have been put back.
+        #expect(!follower.value.confirms(FeedBeat(revision: 5, age: 0, echo: 0), 0))
+        #expect(follower.value.confirms(FeedBeat(revision: 6, age: 0, echo: 0), 1))
+    }
+}
+
+@Suite struct RelayLeaseTests {
+    private let start = ContinuousClock.now
+
+    private func after(_ seconds: Int) -> ContinuousClock.Instant { start.advanced(by: .seconds(seconds)) }
+
+    @Test func itLastsFromTheLastWord() {
+        var lease = RelayLease(.seconds(30))
+        #expect(lease.isOver(at: start))
+        lease.heard(at: start)
+        #expect(!lease.isOver(at: after(29)))
+        #expect(lease.isOver(at: after(30)))
+        lease.heard(at: after(20))
+        lease.heard(at: after(10))
+        #expect(!lease.isOver(at: after(49)))
+        #expect(lease.isOver(at: after(50)))
+    }
+
+    @Test func oneThatWasEndedBeginsWithLaterWordOnly() {
+        var lease = RelayLease(.seconds(30))
+        lease.heard(at: start)
+        lease.end(at: after(5))
+        #expect(lease.isOver(at: after(5)))
+        lease.heard(at: after(5))
+        #expect(lease.isOver(at: after(6)))
+        lease.heard(at: after(6))
+        #expect(!lease.isOver(at: after(7)))
+    }
+}
+
+@Suite struct ControlChoiceTests {
+    @Test func twoPlacesHaveTwoGatewaysAndALostOneIsReplaced() {
+        var choice = ControlChoice(["a:1", "b:1", "c:1"])
+        let first = choice.take(0)
+        let second = choice.take(1)
+        #expect(first != nil && second != nil && first != second)
+        choice.failed(0, at: .now)
+        let third = choice.take(0)
+        #expect(third != first && third != second)
+    }
+
+    @Test func oneThatFailedIsTakenAgainIfThereIsNoOther() {
+        var choice = ControlChoice(["a:1"])
+        #expect(choice.take(0) == "a:1")
+        #expect(choice.take(1) == nil)
+        choice.failed(0, at: .now)
+        #expect(choice.take(1) == "a:1")
+    }
+}

@@ -1,0 +1,128 @@
+import Foundation
+import Logging
+import SallyportBase
+import SallyportCore
+import SallyportSecureStore
+import SallyportWire
+import TestSupport
+import Testing
+
+@testable import SallyportGateway
+
+/// A relay in a folder of its own, beside the gateway that it follows.
+@Suite(.timeLimit(.minutes(2))) struct FeedRelayTests {
+    @Test func itCarriesTunnelsAndEndsThemWithTheirInstance() async throws {
+        try await FeedFixture.with { fixture in
+            let tunnel = try await fixture.relay.tunnel(to: fixture.origin.port, as: fixture.identity)
+            tunnel.send("hello")
+            #expect(try await tunnel.read(5) == Array("hello".utf8))
+            let reply = try await fixture.administer(.withdraw(instance: fixture.instance(), .lock))
+            guard case .atRelays(.done, let report) = reply else { throw TestFailure("\(reply)") }
+            #expect(report.inForce == 1 && report.relays == 1 && report.missing.isEmpty)
+            #expect(report.milliseconds < 1000)
+            #expect(try await eventually(within: .seconds(1)) { !tunnel.isOpen })
+            #expect(try await fixture.relay.connect(to: fixture.origin.port, as: fixture.identity).status == 403)
+            #expect(try await fixture.administer(.withdraw(instance: fixture.instance(), .unlock)) == .done)
+            _ = try await fixture.relay.tunnel(to: fixture.origin.port, as: fixture.identity)
+        }
+    }
+
+    @Test func anAppLearnsOfIt() async throws {
+        try await FeedFixture.with { fixture in
+            _ = try await fixture.relay.tunnel(to: fixture.origin.port, as: fixture.identity)
+            let main = try await fixture.control.document(as: fixture.identity).clusters.first { $0.name == "main" }
+            #expect(main?.relays.map(\.endpoint.port) == [fixture.control.relayPort, fixture.relay.port])
+            guard case .relays(let relays) = try await fixture.administer(.listRelays) else { return }
+            #expect(relays.map(\.port) == [fixture.relay.port])
+            #expect((relays.first?.applied ?? 0) > 0)
+        }
+    }
+
+    @Test func anInstanceThatWasJustMadeOrRenewedIsNotRefused() async throws {
+        try await FeedFixture.with { fixture in
+            _ = try await fixture.relay.tunnel(to: fixture.origin.port, as: fixture.identity)
+            for _ in 0..<10 {
+                let identity = try await fixture.control.activated()
+                #expect(try await fixture.relay.connect(to: fixture.origin.port, as: identity).status == 200)
+                let renewed = try await fixture.control.renewed(identity)
+                #expect(try await fixture.relay.connect(to: fixture.origin.port, as: renewed).status == 200)
+            }
+        }
+    }
+
+    @Test func aRenewalThatItWasTheFirstToSeeIsReported() async throws {
+        try await FeedFixture.with { fixture in
+            _ = try await fixture.relay.tunnel(to: fixture.origin.port, as: fixture.identity)
+            let renewed = try await fixture.control.renewed(fixture.identity)
+            #expect(try await fixture.relay.connect(to: fixture.origin.port, as: renewed).status == 200)
+            let isRetired = try await eventually {
+                try await fixture.control.get(ControlAPI.Path.configuration, as: fixture.identity).status == 403
+            }
+            #expect(isRetired)
+            #expect(try await fixture.relay.connect(to: fixture.origin.port, as: fixture.identity).status == 403)
+        }
+    }
+
+    @Test func aRelayThatDoesNotAnswerIsNamed() async throws {
+        try await FeedFixture.with { fixture in
+            _ = try await fixture.relay.tunnel(to: fixture.origin.port, as: fixture.identity)
+            _ = try await EnrolledRelay.enrolled(at: fixture.control.data.data, named: "relay-b.example")
+            let reply = try await fixture.administer(.withdraw(instance: fixture.instance(), .block))
+            guard case .atRelays(.done, let report) = reply else { throw TestFailure("\(reply)") }
+            #expect(report.inForce == 1 && report.relays == 2)
+            #expect(report.missing == [.init(name: "relay-b.example", silent: nil)])
+            #expect((1000..<3000).contains(report.milliseconds))
+        }
+    }
+
+    @Test func whatTakesNothingAwayWaitsForNoRelay() async throws {
+        try await FeedFixture.with { fixture in
+            #expect(try await fixture.administer(.addUser("bob")) == .done)
+            guard case .atRelays(.done, _) = try await fixture.administer(.removeUser("bob", confirmed: true)) else {
+                throw TestFailure("no report")
+            }
+        }
+    }
+
+    @Test func aRemovedRelayEndsItsTunnelsAndRefuses() async throws {
+        try await FeedFixture.with { fixture in
+            let tunnel = try await fixture.relay.tunnel(to: fixture.origin.port, as: fixture.identity)
+            #expect(try await fixture.administer(.removeRelay(name: "localhost")) == .done)
+            #expect(try await eventually(within: .seconds(2)) { !tunnel.isOpen })
+            #expect(try await fixture.relay.connect(to: fixture.origin.port, as: fixture.identity).status == 503)
+        }
+    }
+
+    @Test func withoutAGatewayItRefusesOnceItsLeaseIsOverAndServesAgainAfterwards() async throws {
+        let origin = try await TestOrigin(echoes: true)
+        let data = try await DataFixture(standsStill: false)
+        try await data.perform(.addServer(.init(endpoint: "127.0.0.1:\(origin.port)")))
+        let identity = try await data.identity()
+        let quiet = Logger(label: "gateway") { _ in SwiftLogNoOpLogHandler() }
+        let gateway = Gateway(data: data.data, at: data.path, configuration: .loopback, logger: quiet)
+        let running = Task { try await gateway.run() }
+        var configuration = Gateway.Configuration.loopback
+        configuration.controlPort = try await gateway.listeners().controlPort
+        let (enrolled, again) = (try await EnrolledRelay.enrolled(at: data.data), configuration)
+        try await enrolled.run(lease: .seconds(2)) { relay in
+            let tunnel = try await relay.tunnel(to: origin.port, as: identity)
+            let start = ContinuousClock.now
+            running.cancel()
+            _ = try await running.value
+            #expect(try await eventually(within: .seconds(10)) { !tunnel.isOpen })
+            // Counted from the last word, which is a little more than a second old at most.
+            #expect(start.duration(to: .now) > .milliseconds(500) && start.duration(to: .now) < .seconds(5))
+            #expect(try await relay.connect(to: origin.port, as: identity).status == 503)
+            let store = try await SecureStore.open(
+                at: data.path, protectedBy: .keyFile("\(data.path)/key"), options: .existing)
+            let reopened = try await GatewayData.open(store, through: TestFleet.databases) { Date() }
+            let gateway = Gateway(data: reopened, at: data.path, configuration: again, logger: quiet)
+            let rerunning = Task { try await gateway.run() }
+            _ = try await gateway.listeners()
+            _ = try await relay.tunnel(to: origin.port, as: identity)
+            rerunning.cancel()
+            _ = try await rerunning.value
+        }
+        try await origin.close()
+    }
+}
