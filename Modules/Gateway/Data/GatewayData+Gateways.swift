@@ -6,11 +6,9 @@ internal import SallyportWire
 extension GatewayData {
     /// What the others must know of this gateway; nil before it has listened.
     private var ownRecord: GatewayRecord? {
-        guard let id = settings.id, let control = try? settings.control, let relay = try? settings.relay else {
-            return nil
-        }
+        guard let id = settings.id, let control = try? settings.control else { return nil }
         return GatewayRecord(
-            id: id, name: settings.name, control: control, relay: relay, tokenKeys: readyTokenKeys.own)
+            id: id, name: settings.name, control: control, relay: try? settings.relay, tokenKeys: readyTokenKeys.own)
     }
 
     /// Tells the fleet of this gateway.
@@ -45,7 +43,7 @@ extension GatewayData {
             .map { gateway in
                 .init(
                     id: gateway.record.id.description, name: gateway.record.name,
-                    control: gateway.record.control.description, relay: gateway.record.relay.description,
+                    control: gateway.record.control.description, relay: gateway.record.relay?.description ?? "none",
                     state: gateway.state(at: now), seen: gateway.presence.seen, applied: gateway.presence.applied,
                     isThis: gateway.record.id == own)
             }
@@ -91,15 +89,15 @@ extension GatewayRecord {
 
 extension GatewaySettings {
     var control: Endpoint { get throws { try Endpoint(host: Host(name), port: controlPort) } }
-    var relay: Endpoint { get throws { try Endpoint(host: Host(name), port: relayPort) } }
+    /// Nil if the gateway's role has no relay.
+    var relay: Endpoint? {
+        get throws { relayPort == 0 ? nil : try Endpoint(host: Host(name), port: relayPort) }
+    }
 
     /// The relays of the fleet's gateways, this one's among them.
     func relays(of gateways: [GatewayRecord]) throws -> [Endpoint] {
-        let own = try relay
-        let others = gateways.filter { $0.id != id }.map(\.relay)
-        // A gateway whose role is control has port 0.
-        return ([own] + others.filter { $0 != own }).filter { $0.port != 0 }
-            .sorted { $0.description < $1.description }
+        let all = try [relay] + gateways.filter { $0.id != id }.map(\.relay)
+        return Set(all.compactMap(\.self)).sorted { $0.description < $1.description }
     }
 
     /// The control listeners of the fleet's gateways, this one's among them; nil if there is no other.

@@ -22,15 +22,16 @@ struct GatewayRecord: Codable, Sendable, Hashable {
 
     var id: GatewayIdentifier
     var name: String
-    /// Where apps find it, and where they find its relay.
+    /// Where apps find it.
     var control: Endpoint
-    var relay: Endpoint
+    /// Where apps find its relay; nil if its role has none.
+    var relay: Endpoint?
     /// The keys that verify its tokens.
     var tokenKeys: [PublicTokenKey]
 
     private enum CodingKeys: String, CodingKey { case id, name, control, relay, tokenKeys }
 
-    init(id: GatewayIdentifier, name: String, control: Endpoint, relay: Endpoint, tokenKeys: [PublicTokenKey]) {
+    init(id: GatewayIdentifier, name: String, control: Endpoint, relay: Endpoint?, tokenKeys: [PublicTokenKey]) {
         (self.id, self.name, self.control, self.relay, self.tokenKeys) = (id, name, control, relay, tokenKeys)
     }
 
@@ -39,7 +40,7 @@ struct GatewayRecord: Codable, Sendable, Hashable {
         id = try container.decode(GatewayIdentifier.self, forKey: .id)
         name = try container.decode(String.self, forKey: .name)
         control = try Endpoint(container.decode(String.self, forKey: .control))
-        relay = try Endpoint(container.decode(String.self, forKey: .relay))
+        relay = try container.decodeIfPresent(String.self, forKey: .relay).map { try Endpoint($0) }
         tokenKeys = try container.decode([PublicTokenKey].self, forKey: .tokenKeys)
     }
 
@@ -48,7 +49,7 @@ struct GatewayRecord: Codable, Sendable, Hashable {
         try container.encode(id, forKey: .id)
         try container.encode(name, forKey: .name)
         try container.encode(control.description, forKey: .control)
-        try container.encode(relay.description, forKey: .relay)
+        try container.encodeIfPresent(relay?.description, forKey: .relay)
         try container.encode(tokenKeys, forKey: .tokenKeys)
     }
 }

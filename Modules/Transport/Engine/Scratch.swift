@@ -1,5 +1,5 @@
-/// A read buffer, one for each loop, and used on it only: an idle connection has none, and chunks that are passed on have exactly the length
-/// of their bytes.
+/// A read buffer, one for each loop, and used on it only: an idle connection has none, and chunks that are passed on have
+/// exactly the length of their bytes.
 @safe
 final class Scratch {
     typealias Read = (UnsafeMutableRawBufferPointer) -> TunnelLink.Outcome

@@ -28,7 +28,7 @@ extension DataFixture {
         try await data.verifyAudit(against: checkpoint)
     }
 
-    /// What somebody does who may write to the store, and has its keys.
+    /// What an attacker can do who may write to the store, and has its keys.
     enum Tampering: Sendable, CaseIterable {
         case change, delete, reorder, cut
     }
@@ -42,7 +42,7 @@ extension DataFixture {
             try await put(
                 AuditEntry(
                     chain: old.chain, number: 2, time: old.time,
-                    fields: old.fields.merging(["user": "nobody"]) { $1 }, previous: old.previous, hash: old.hash),
+                    fields: old.fields.merging(["user": "eve"]) { $1 }, previous: old.previous, hash: old.hash),
                 at: 2)
         case .delete: try await put(nil, at: 2)
         case .reorder:

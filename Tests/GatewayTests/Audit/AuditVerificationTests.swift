@@ -181,7 +181,7 @@ import Testing
     @Test func theFirstGatewayOfThisVersionMakesTheTables() async throws {
         let fixture = try await DataFixture()
         let fleet = try #require(fixture.fleet)
-        for table in ["audit_chain", "audit_admin", "audit_access", "audit_checkpoint", "gateway"] {
+        for table in ["audit_chain", "audit_admin", "audit_access", "audit_checkpoint", "gateway", "relay"] {
             try await fixture.run(fleet, "DROP TABLE \(table)", [])
         }
         try await fixture.run(fleet, "ALTER TABLE fleet DROP COLUMN gateways", [])

@@ -59,7 +59,11 @@ import Testing
                 try await fixture.control.get(ControlAPI.Path.configuration, as: fixture.identity).status == 403
             }
             #expect(isRetired)
-            #expect(try await fixture.relay.connect(to: fixture.origin.port, as: fixture.identity).status == 403)
+            // The relay hears of it by the feed.
+            let isRefused = try await eventually {
+                try await fixture.relay.connect(to: fixture.origin.port, as: fixture.identity).status == 403
+            }
+            #expect(isRefused)
         }
     }
 

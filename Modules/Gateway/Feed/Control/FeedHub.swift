@@ -148,7 +148,7 @@ extension FeedHub {
 }
 
 extension Duration {
-    var milliseconds: Int64 { components.seconds * 1000 + components.attoseconds / 1_000_000_000_000_000 }
+    var milliseconds: Int64 { nanoseconds / 1_000_000 }
 }
 
 extension AdministrationReply.RelayEntry {

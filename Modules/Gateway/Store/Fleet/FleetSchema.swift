@@ -43,8 +43,10 @@ enum FleetSchema {
     static func upgrade(_ database: any FleetDatabase) async throws {
         guard try await database.transaction(.read, { try await $0.level() }) < level else { return }
         try await database.transaction(.write) { transaction in
-            // Another gateway may do it at the same time.
-            let found = try await transaction.level(lock: "FOR UPDATE")
+            // Another gateway may do it at the same time. A step may alter this table, so the lock on its row would not do:
+            // each of two gateways would wait for the other's lock on the table.
+            try await transaction.run("LOCK TABLE fleet IN ACCESS EXCLUSIVE MODE", [])
+            let found = try await transaction.level()
             guard found < level else { return }
             for statement in steps[max(0, Int(found))...].joined() { try await transaction.run(statement, []) }
             try await transaction.run("UPDATE fleet SET feature_level = $1", [.integer(level)])
@@ -53,8 +55,8 @@ enum FleetSchema {
 }
 
 extension FleetTransaction {
-    fileprivate func level(lock: String = "") async throws -> Int64 {
-        guard let row = try await run("SELECT feature_level FROM fleet \(lock)", []).first else {
+    fileprivate func level() async throws -> Int64 {
+        guard let row = try await run("SELECT feature_level FROM fleet", []).first else {
             throw FleetTables.missing("fleet")
         }
         return try row.integer(0)
