@@ -1,4 +1,5 @@
 internal import Glibc
+internal import SallyportBase
 
 /// Whether this process may use the administration socket of a data directory. The kernel decides; this finds out what
 /// it has decided, and says why.
@@ -8,17 +9,15 @@ enum AdministrationAccess {
     /// - Throws: `forbidden` if the directory is closed to this process's user.
     static func hasSocket(in data: String) throws(GatewayError) -> Bool {
         let socket = AdministrationSocket.plainPath(of: data)
-        var info = stat()
-        guard lstat(socket, &info) != 0 else { return true }
+        guard FileStatus(of: socket, followsLinks: false) == nil else { return true }
         guard errno == EACCES else { return false }
         throw refusal(in: data)
     }
 
     /// - Throws: `forbidden` if the gateway, which answered nothing, is another user's.
     static func checkOwner(in data: String) throws(GatewayError) {
-        var info = stat()
-        guard geteuid() != 0, lstat(AdministrationSocket.plainPath(of: data), &info) == 0, info.st_uid != geteuid()
-        else { return }
+        let socket = FileStatus(of: AdministrationSocket.plainPath(of: data), followsLinks: false)
+        guard geteuid() != 0, let socket, socket.owner != geteuid() else { return }
         throw refusal(in: data)
     }
 
@@ -41,11 +40,7 @@ enum AdministrationAccess {
 
     /// The owner of the first path that this process can look at.
     private static func owner(of paths: [String]) -> uid_t? {
-        for path in paths {
-            var info = stat()
-            if lstat(path, &info) == 0 { return info.st_uid }
-        }
-        return nil
+        paths.lazy.compactMap { FileStatus(of: $0, followsLinks: false)?.owner }.first
     }
 
     /// `name (number)`; the number alone if it has no name.

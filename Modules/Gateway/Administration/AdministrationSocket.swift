@@ -1,4 +1,5 @@
 internal import Glibc
+internal import SallyportBase
 internal import SallyportCore
 
 /// Where the administration socket of a data directory lies, and how its messages are framed: one line of JSON each
@@ -13,8 +14,7 @@ enum AdministrationSocket {
 
     /// Whether a gateway has made the directory: it stays when the gateway ends.
     static func hasDirectory(in data: String) -> Bool {
-        var info = stat()
-        return stat(directory(of: data), &info) == 0 && info.st_mode & S_IFMT == S_IFDIR
+        FileStatus(of: directory(of: data))?.kind == .directory
     }
 
     static func plainPath(of data: String) -> String { "\(directory(of: data))/admin.sock" }

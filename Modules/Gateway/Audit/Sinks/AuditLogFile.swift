@@ -10,8 +10,12 @@ final class AuditLogFile: AuditSink {
 
     private struct OpenFile {
         let descriptor: Int32
-        let device: dev_t
-        let number: ino_t
+        let status: FileStatus
+
+        func isAt(_ path: String) -> Bool {
+            guard let found = FileStatus(of: path) else { return false }
+            return found.device == status.device && found.number == status.number
+        }
     }
 
     var name: String { path == "-" ? "standard output" : path }
@@ -52,22 +56,15 @@ final class AuditLogFile: AuditSink {
 
     private func descriptor() throws(GatewayError) -> Int32 {
         guard path != "-" else { return STDOUT_FILENO }
-        var info = stat()
-        let isThere = stat(path, &info) == 0
-        let known = file.withLock { file -> Int32? in
-            guard isThere, let file, file.device == info.st_dev, file.number == info.st_ino else { return nil }
-            return file.descriptor
-        }
-        if let known { return known }
+        if let open = file.withLock({ $0 }), open.isAt(path) { return open.descriptor }
         return try reopen()
     }
 
     @discardableResult
     private func reopen() throws(GatewayError) -> Int32 {
         let descriptor = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0o600)
-        var info = stat()
-        guard descriptor >= 0, fstat(descriptor, &info) == 0 else { throw failure() }
-        let opened = OpenFile(descriptor: descriptor, device: info.st_dev, number: info.st_ino)
+        guard descriptor >= 0, let status = FileStatus(of: descriptor) else { throw failure() }
+        let opened = OpenFile(descriptor: descriptor, status: status)
         let old = file.withLock { file -> Int32? in
             defer { file = opened }
             return file?.descriptor
