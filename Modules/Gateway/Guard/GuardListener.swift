@@ -2,6 +2,7 @@ internal import Glibc
 internal import Logging
 internal import NIOCore
 internal import NIOPosix
+internal import SallyportBase
 internal import Synchronization
 
 /// The Unix socket at which a guard is asked, by the users that it allows (SO_PEERCRED, unix(7)).
@@ -80,9 +81,8 @@ struct GuardListener: Sendable {
 
     /// A socket that a process left behind is removed: nothing takes connections there.
     private static func removeStale(_ path: String) async throws(GatewayError) {
-        var info = stat()
-        guard lstat(path, &info) == 0 else { return }
-        guard info.st_mode & S_IFMT == S_IFSOCK else {
+        guard let file = FileStatus(of: path, followsLinks: false) else { return }
+        guard file.kind == .socket else {
             throw GatewayError(.fileSystem, "\(path) is there already, and is no socket.")
         }
         let probe = try? await ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
