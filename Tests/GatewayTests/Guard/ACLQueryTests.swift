@@ -55,7 +55,7 @@ struct ACLQueryTests {
         ("3 10.0.0.2 1 10.0.0.1 3129 a%20b 443 -", "not a host and a port"),
         ("3 10.0.0.2 1 10.0.0.1 3129 a% 443 -", "percent-encoded"),
         ("3 10.0.0.2 1 10.0.0.1 3129 a%ff 443 -", "percent-encoded"),
-        ("3  10.0.0.2 1 10.0.0.1 3129 a.example 443 -", "percent-encoded"),
+        ("3  10.0.0.2 1 10.0.0.1 3129 a.example 443 -", "addresses and ports"),
         ("3 10.0.0.2 1 10.0.0.1 3129 a.example 443 x", "not one certificate"),
         ("3 10.0.0.2 1 10.0.0.1 3129 a.example 443 %2D%2D", "not one certificate"),
         ("3 10.0.0.2 1 10.0.0.1 3129 a.example 443 \\x -", "quote modifier"),

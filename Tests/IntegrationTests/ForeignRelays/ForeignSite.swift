@@ -65,7 +65,7 @@ struct ForeignSite: Sendable {
             + "-cert '\(client.certificate)' -key '\(client.key)'"
         let script = """
             connect() { printf 'CONNECT \(server) HTTP/1.1\\r\\nHost: \(server)\\r\\n\\r\\n'; sleep 1; }
-            connect | \(command) -sess_out '\(client.key).session' -quiet 2>&1 | grep -a -o 'HTTP/1.1 [0-9]*'
+            connect | \(command) -sess_out '\(client.key).session' -quiet -no_ign_eof 2>&1 | grep -a -o 'HTTP/1.1 [0-9]*'
             connect | \(command) -sess_in '\(client.key).session' 2>&1 | grep -a -o -e 'HTTP/1.1 [0-9]*' -e Reused
             """
         return try await ChildProcess("/bin/bash", ["-c", script]).outcome().output

@@ -44,7 +44,7 @@ struct GuardProgramTests {
             lines.count == 3 && zip(lines, ["7 BH ", "8 BH ", "9 BH "]).allSatisfy { $0.hasPrefix($1) }, "\(lines)")
         let without = try await help(as: 0, folder.file("none.sock"), "no channel\n")
         #expect(without.status == 64 && without.output.isEmpty, "\(without.output)")
-        #expect(without.error.contains("A line of Squid's does not begin with the number of a channel."))
+        #expect(without.error.contains("A line of Squid's does not begin with the number of a channel"))
     }
 
     @Test func withoutTheCapabilityTheStartFails() async throws {
