@@ -19,7 +19,10 @@ final class StreamExchange {
     let request: ExchangeRequest
     /// Ends the caller's wait for the outcome.
     let answered = TaskSignal()
-    private(set) var outcome: Result<ExchangeResponse, LoadError>?
+    /// Whether the outcome is known.
+    private(set) var isAnswered = false
+    /// Only until the caller takes it: a response that is dropped unread ends its body, unless it is kept here.
+    private var outcome: Result<ExchangeResponse, LoadError>?
     var answer: StreamAnswer
     /// What the reader of the body has not taken yet; nil if the body is in one piece, and before the head.
     var pipe: BodyPipe?
@@ -128,8 +131,15 @@ final class StreamExchange {
 
     /// Tells the outcome, unless it is known.
     func end(_ result: Result<ExchangeResponse, LoadError>) {
-        if outcome == nil { outcome = result }
+        if !isAnswered { outcome = result }
+        isAnswered = true
         answered.send()
+    }
+
+    /// Hands the outcome over; nil if it is not known, or was handed over before.
+    func takeOutcome() -> Result<ExchangeResponse, LoadError>? {
+        defer { outcome = nil }
+        return outcome
     }
 
     private var timing: ExchangeTiming {

@@ -84,13 +84,13 @@ extension StreamPeer {
     ///
     /// - Parameter isLast: whether the exchange fails behind it.
     private func passOn(_ body: [UInt8], _ exchange: StreamExchange, isLast: Bool = false) async {
-        if exchange.outcome == nil, exchange.isOver, !exchange.answer.head.hasTrailers {
+        if !exchange.isAnswered, exchange.isOver, !exchange.answer.head.hasTrailers {
             exchange.respond(with: ResponseBody(body), over: connectionFacts())
             return finish(exchange)
         }
         let pipe = exchange.pipe ?? openPipe(of: exchange)
         let result = pipe.push(body)
-        if exchange.outcome == nil {
+        if !exchange.isAnswered {
             exchange.respond(with: ResponseBody(StreamBody(pipe: pipe, peer: self)), over: connectionFacts())
         }
         if exchange.isOver { return finish(exchange) }

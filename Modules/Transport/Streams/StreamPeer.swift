@@ -20,6 +20,8 @@ package actor StreamPeer {
     /// Of the last answer, between exchanges.
     private var lastFields = FieldList(remembers: true)
 
+    /// From the first exchange on, even if that is cancelled before it begins.
+    private var ownsStream = false
     private var reading: Task<Void, Never>?
     /// The stream's count before the first exchange, and how many bytes were read since.
     private var (receivedBefore, readBytes) = (0, 0)
@@ -36,7 +38,7 @@ package actor StreamPeer {
 
     deinit {
         watching?.cancel()
-        if reading != nil { stream.close() }
+        if ownsStream { stream.close() }
     }
 
     /// Sends a request once it is its turn, and returns at the head of the answer.
@@ -50,6 +52,7 @@ package actor StreamPeer {
         _ request: ExchangeRequest, for principal: Principal
     ) async throws(LoadError) -> ExchangeResponse {
         let start = LoopInstant.now
+        ownsStream = true
         try request.checkMethod()
         try await takeTurn(until: request.deadline)
         let exchange: StreamExchange
@@ -65,8 +68,8 @@ package actor StreamPeer {
         if !exchange.isSendingOver { exchange.uploading = Task { await upload(exchange) } }
         await exchange.answered.wait()
         // The wait ends without an outcome if the task is cancelled.
-        if exchange.outcome == nil { fail(exchange, .cancelled()) }
-        return try (exchange.outcome ?? .failure(.cancelled())).get()
+        if !exchange.isAnswered { fail(exchange, .cancelled()) }
+        return try (exchange.takeOutcome() ?? .failure(.cancelled())).get()
     }
 
     // MARK: Turns

@@ -197,6 +197,32 @@ import Testing
         await #expect(throws: LoadError(.cannotConnect, "")) { try await peer.exchange(fixture.request()) }
     }
 
+    /// As after a cancellation between the head and the body.
+    @Test func anAnswerThatIsDroppedUnreadEndsTheStream() async throws {
+        let server = try TestServer { connection in
+            guard connection.readHead() != nil else { return }
+            connection.write("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nok")
+            connection.awaitEnd()
+        }
+        let (peer, _) = try await fixture.open(to: server)
+        _ = try await peer.exchange(fixture.request())
+        #expect(try await eventually { server.openConnections == 0 })
+        await #expect(throws: LoadError(.cannotConnect, "")) { try await peer.exchange(fixture.request()) }
+    }
+
+    @Test func aFirstExchangeThatIsCancelledBeforeItBeginsClosesTheStream() async throws {
+        let server = try TestServer { $0.awaitEnd() }
+        var peer: StreamPeer? = try await fixture.open(to: server).peer
+        let request = try fixture.request()
+        let exchange = Task { [peer] in
+            withUnsafeCurrentTask { $0?.cancel() }
+            return try await peer?.exchange(request)
+        }
+        await #expect(throws: LoadError(.cancelled, "")) { try await exchange.value }
+        peer = nil
+        #expect(try await eventually { server.openConnections == 0 })
+    }
+
     /// A body that is not read makes no other exchange wait, if it is short.
     @Test func aShortBodyIsReadAhead() async throws {
         let server = try TestServer { connection in
