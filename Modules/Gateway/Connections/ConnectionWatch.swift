@@ -20,11 +20,13 @@ final class ConnectionWatch: ChannelInboundHandler, RemovableChannelHandler {
     private var context: ChannelHandlerContext?
     private var timer: Scheduled<Void>?
     private var hasFailed = false
+    private var isAuthenticated = false
 
     /// - Parameters:
     ///   - tls: nil for a listener without TLS; its peers are never authenticated.
     ///   - mayBeHalfClosed: whether the peer may go on sending for any time after this side was ended, as in a tunnel.
-    ///   - identify: called once, on the event loop, after the handshake.
+    ///   - identify: called on the event loop, after the handshake; and again before a connection to a server is opened,
+    ///     if the peer was not known then.
     init(
         _ ticket: ConnectionTicket, tls: NIOSSLServerHandler?, mayBeHalfClosed: Bool = true,
         identify: @escaping ([UInt8]) -> String? = { _ in nil }
@@ -37,7 +39,10 @@ final class ConnectionWatch: ChannelInboundHandler, RemovableChannelHandler {
     }
 
     /// Reserves a descriptor for a connection to a server. Returns false if none is left.
-    func dials() -> Bool { ticket.dials() }
+    ///
+    /// The peer is authenticated now if its certificate, issued a moment ago by another gateway, became known after the
+    /// handshake.
+    func dials() -> Bool { isWithinLimits() && ticket.dials() }
 
     /// The head of a request is complete. One read may contain it together with the end of the request before.
     func requestBegan() { set(progress.received()) }
@@ -91,10 +96,11 @@ final class ConnectionWatch: ChannelInboundHandler, RemovableChannelHandler {
 
     /// Whether the peer may have another connection. Without a valid certificate it stays unauthenticated.
     private func isWithinLimits() -> Bool {
-        guard let certificate = try? tls?.peerCertificate?.toDERBytes(), let instance = identify(certificate) else {
-            return true
-        }
-        return ticket.authenticated(as: instance)
+        guard !isAuthenticated, let certificate = try? tls?.peerCertificate?.toDERBytes(),
+            let instance = identify(certificate)
+        else { return true }
+        isAuthenticated = ticket.authenticated(as: instance)
+        return isAuthenticated
     }
 
     private func set(_ change: ConnectionProgress.Timer) {

@@ -12,17 +12,26 @@ import TestSupport
 /// A policy that a test changes. Allows everything until told otherwise.
 final class StubPolicy: RelayPolicy {
     let verdict: Lock<RelayVerdict>
+    /// Called while a CONNECT with a certificate that is not known waits.
+    let news = Lock<(@Sendable (StubPolicy) -> Void)?>(nil)
 
     init(_ verdict: RelayVerdict = .allowed(instance: "one", address: nil, mayBeLocal: true)) {
         self.verdict = Lock(verdict)
     }
 
-    func client(presenting certificateDER: [UInt8]) -> (any RelayClient)? { Client(policy: self) }
+    /// How many certificates were looked at.
+    let handshakes = Lock(0)
+
+    func client(presenting certificateDER: [UInt8]) -> (any RelayClient)? {
+        handshakes.withLock { $0 += 1 }
+        return Client(policy: self)
+    }
 
     private struct Client: RelayClient {
         let instance = "one"
         let policy: StubPolicy
-        var instanceInGoodStanding: String? { "one" }
+        var instanceInGoodStanding: String? { policy.verdict.withLock { $0 == .unknown } ? nil : instance }
+        func catchUp() async { policy.news.withLock { $0 }?(policy) }
         func decide(_ target: Endpoint) -> RelayVerdict { policy.verdict.withLock { $0 } }
         func reconsider(_ target: Endpoint) -> RelayVerdict { decide(target) }
     }
