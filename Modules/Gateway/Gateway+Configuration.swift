@@ -5,9 +5,9 @@ extension Gateway {
     /// Where a gateway listens, and its limits.
     public struct Configuration: Sendable {
         /// What the gateway does. A relay's folder, which `sallyport gateway join` makes of an invitation, has the role
-        /// ``Role/relay`` and no other.
+        /// ``Role/relay`` or ``Role/guarding``, and no other.
         public var role = Role.both
-        /// With the role ``Role/relay``: how long it goes on without word from its control gateways, 30 seconds to an
+        /// With a relay's folder: how long it goes on without word from its control gateways, 30 seconds to an
         /// hour; then it refuses everything until there is word again.
         public var relayLease: Duration = .seconds(300)
         /// Where apps activate and fetch their configuration: a host name, or an address of this machine.
@@ -60,6 +60,12 @@ extension Gateway {
         /// Tunnels only, as control gateways say. It has no part of the fleet's data and none of its keys.
         case relay
         case both
+        /// Judges the tunnels of a foreign relay on this machine, by ``Configuration/relayGuard``, as control gateways say.
+        /// Has a relay's folder, and no listener of its own.
+        case guarding
+
+        /// Whether its folder is a relay's, which has no part of the fleet's data.
+        package var followsFeed: Bool { self == .relay || self == .guarding }
     }
 
     /// A listener without TLS for the verification of auth tokens.
@@ -95,9 +101,9 @@ extension Gateway {
 
     /// The ports that a gateway listens on.
     public struct Listeners: Sendable, Hashable {
-        /// For apps; 0 with the role ``Role/relay``.
+        /// For apps; 0 with the roles ``Role/relay`` and ``Role/guarding``.
         public let controlPort: Int
-        /// For tunnels; 0 with the role ``Role/control``.
+        /// For tunnels; 0 with the roles ``Role/control`` and ``Role/guarding``.
         public let relayPort: Int
         /// The port of verification without TLS, if that was configured.
         public let verificationPort: Int?

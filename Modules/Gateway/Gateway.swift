@@ -93,7 +93,7 @@ public actor Gateway: Service {
         through databases: DatabaseOpener?, logger: Logger
     ) async throws(GatewayError) {
         do {
-            if configuration.role == .relay {
+            if configuration.role.followsFeed {
                 let store = try await GatewayDirectory.openRelay(folder, protectedBy: protector)
                 self.init(.relay(store), at: folder, configuration: configuration, logger: logger)
             } else {

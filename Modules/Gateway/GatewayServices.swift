@@ -194,7 +194,7 @@ extension GatewayServices {
             connections: connections, relay: try await makeRelay(current, connections, audit.recorder),
             tokens: TokenEndpoints(
                 data: data, service: TokenService(current: current), metrics: metrics, audit: audit.recorder,
-                logger: logger), relayGuard: try makeGuard(current), audit: audit, feed: FeedHub(data))
+                logger: logger), relayGuard: try listeners.makeGuard(current), audit: audit, feed: FeedHub(data))
     }
 
     private func makeControl(_ parts: Parts) async throws -> HTTPService {

@@ -9,7 +9,7 @@ struct GatewayCommand: ParsableCommand {
         commandName: "gateway", abstract: "Create and run a gateway.",
         subcommands: [
             InitCommand.self, RunCommand.self, CertificateCommand.self, AuthorityCommand.self, InviteCommand.self,
-            JoinCommand.self, ACLHelperCommand.self,
+            JoinCommand.self, GuardCommand.self, ACLHelperCommand.self,
         ])
 
     struct InitCommand: AsyncParsableCommand {
@@ -105,9 +105,9 @@ struct GatewayCommand: ParsableCommand {
             guard !metricsInsecure || metrics != nil else {
                 throw ValidationError("--metrics-insecure goes with --metrics.")
             }
-            guard (30...3600).contains(relayLease.seconds) else { throw ValidationError("--relay-lease is 30s to 1h.") }
-            guard role != .relay || (verificationPlain == nil && metrics == nil) else {
-                throw ValidationError("--verification-plain and --metrics go with --role control and both.")
+            try relayLease.check()
+            guard role != .relay || (verificationPlain == nil && metrics == nil && guarding.socket == nil) else {
+                throw ValidationError("--verification-plain, --metrics and --guard go with --role control and both.")
             }
             if let egress, IPAddress(egress) == nil { throw ValidationError("--egress is an IP address.") }
             if let dns, (try? Endpoint(dns, defaultPort: 53)) == nil { throw ValidationError("--dns is HOST[:PORT].") }
@@ -187,6 +187,10 @@ struct RelayLeaseArgument: ExpressibleByArgument, Sendable {
     let seconds: Int
 
     init(seconds: Int) { self.seconds = seconds }
+
+    func check() throws {
+        guard (30...3600).contains(seconds) else { throw ValidationError("--relay-lease is 30s to 1h.") }
+    }
 
     init?(argument text: String) {
         let units = ["s": 1, "m": 60, "h": 3600]

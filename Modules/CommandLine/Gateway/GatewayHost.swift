@@ -116,8 +116,8 @@ struct GatewayHost {
 
         init(_ bound: Gateway.Listeners, of configuration: Gateway.Configuration) {
             control =
-                configuration.role == .relay ? nil : Self.address(configuration.controlHost, bound.controlPort)
-            relay = configuration.role == .control ? nil : Self.address(configuration.relayHost, bound.relayPort)
+                bound.controlPort == 0 ? nil : Self.address(configuration.controlHost, bound.controlPort)
+            relay = bound.relayPort == 0 ? nil : Self.address(configuration.relayHost, bound.relayPort)
             verification = bound.verificationPort.map {
                 Self.address(configuration.plainVerification?.host ?? "", $0)
             }

@@ -16,12 +16,12 @@ extension Gateway {
     }
 }
 
-extension GatewayServices {
+extension ListenerSettings {
     /// Nil if no foreign relay is guarded.
-    func makeGuard(_ current: CurrentState) throws(GatewayError) -> GuardService? {
+    func makeGuard(_ policy: any RelayPolicy) throws(GatewayError) -> GuardService? {
         guard let settings = configuration.relayGuard else { return nil }
         guard settings.port != 0 else { throw GatewayError(.invalid, "A guard's port is 1 to 65535.") }
         return try GuardService(
-            settings, policy: current, maximumTunnels: configuration.maximumTunnels, logger: logger)
+            settings, policy: policy, maximumTunnels: configuration.maximumTunnels, logger: logger)
     }
 }

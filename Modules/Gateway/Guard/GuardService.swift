@@ -23,6 +23,9 @@ package struct GuardService: Sendable {
     /// The policy has changed, and already uses the new rules.
     package func policyChanged() { relayGuard.policyChanged() }
 
+    /// Judges the open tunnels, and returns then.
+    func settled() async { await relayGuard.reconsider() }
+
     /// Listens. Call ``Running/run()`` then.
     ///
     /// - Throws: `forbidden` if this process may not end connections, `inUse`, `invalid`, `fileSystem`.

@@ -15,9 +15,13 @@ struct ForeignSite: Sendable {
     /// The authority that issued the relay's certificate; PEM file.
     let relayAuthority: String
     private let guardOptions: [String]
+    /// The guard, if it is not the gateway's.
+    let ownGuard: ChildProcess?
 
-    /// - Parameter user: as whom the relay asks.
-    static func start(askedBy user: String) async throws -> ForeignSite {
+    /// - Parameters:
+    ///   - user: as whom the relay asks.
+    ///   - hasOwnGuard: whether the guard is a process of its own, which follows the gateway's feed.
+    static func start(askedBy user: String, hasOwnGuard: Bool = false) async throws -> ForeignSite {
         let intranet = try await Intranet.start()
         let site = try await Site.start(intranet)
         // The relay's user comes as far as the socket; the gateway's own directory is closed itself.
@@ -38,14 +42,37 @@ struct ForeignSite: Sendable {
         try #require(made.status == 0, "\(made.error)")
         let socket = site.folder.file("guard.sock")
         let options = ["--guard", socket, "--allow-user", user, "--guard-port", "\(port)"]
-        try await site.startGateway(options)
+        try await site.startGateway(hasOwnGuard ? [] : options)
+        let ownGuard = hasOwnGuard ? try await startGuard(options, beside: site) : nil
         let setting = ForeignRelaySetting(
             identity: try corporate.server(names: ["localhost"]),
             instances: try String(contentsOfFile: site.folder.file("ca.pem"), encoding: .utf8), socket: socket,
             egress: Intranet.egress, names: [Intranet.name: Intranet.address])
         return ForeignSite(
             intranet: intranet, site: site, setting: setting, port: port, relayAuthority: authorityFile,
-            guardOptions: options)
+            guardOptions: options, ownGuard: ownGuard)
+    }
+
+    /// Joins the fleet as a relay of the cluster does, and runs a guard.
+    private static func startGuard(_ options: [String], beside site: Site) async throws -> ChildProcess {
+        let folder = site.folder.file("guard")
+        let join = ["gateway", "join", "--data", folder]
+        let request = try await words(join + ["--role", "relay", "--name", "localhost", "--cluster", "foreign"])
+        let invitation = try await words(["gateway", "invite", request, "--data", site.data])
+        _ = try await words(join + [invitation])
+        let process = try ChildProcess(
+            Programs.gateway, ["gateway", "guard", "--data", folder] + options)
+        let isReady = try await eventually(within: .seconds(30)) {
+            process.output.hasSuffix("\n") || !process.isRunning
+        }
+        try #require(isReady && process.isRunning, "\(process.error)")
+        return process
+    }
+
+    private static func words(_ arguments: [String]) async throws -> String {
+        let outcome = try await ChildProcess(Programs.built("sallyport"), arguments).outcome()
+        try #require(outcome.status == 0, "\(arguments): \(outcome.error)")
+        return outcome.output.trimmingCharacters(in: .whitespacesAndNewlines)
     }
 
     func startGateway() async throws { try await site.startGateway(guardOptions) }

@@ -27,7 +27,4 @@ struct ControlChoice: Sendable {
         if Set(addresses).isSubset(of: failed.keys) { return }
         failed = failed.filter { addresses.contains($0.key) && $0.value.duration(to: now) < .seconds(10) }
     }
-
-    /// The gateways that are followed.
-    var followed: [String] { Array(taken.values) }
 }

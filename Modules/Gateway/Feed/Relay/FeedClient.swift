@@ -63,18 +63,17 @@ struct FeedClient: Sendable {
     ///
     /// - Parameters:
     ///   - next: the report to send now; nil ends it.
-    ///   - sent: called with each report that was taken.
+    ///   - sent: called with each report that was taken, and the answer.
     func report(
         at ticks: AsyncStream<Void>, _ next: @Sendable () async -> FeedReport?,
-        sent: @Sendable (FeedReport) async -> Void
+        sent: @Sendable (FeedReport, FeedReportAnswer) async -> Void
     ) async throws {
         try await withConnection { inbound, outbound in
             var exchange = FeedExchange(
                 answers: inbound.makeAsyncIterator(), requests: outbound, head: head(.POST, FeedAPI.applied))
             for await _ in ticks {
                 guard let report = await next() else { return }
-                let _: FeedReportAnswer = try await exchange.post(report)
-                await sent(report)
+                await sent(report, try await exchange.post(report))
             }
         }
     }

@@ -11,9 +11,10 @@ actor RelayFeed {
     /// What a relay consists of besides its feed.
     struct Parts: Sendable {
         let current: CurrentState
-        let relay: Relay
+        /// What judges by the feed's policy.
+        let judge: any PolicyFollower
         let lease: LeaseGate
-        /// Where the relay listens.
+        /// Where the relay listens; 0 if that is not known.
         let port: UInt16
         let logger: Logger
     }
@@ -31,7 +32,9 @@ actor RelayFeed {
     /// A signal to send a report.
     private nonisolated let ticks = Followers<Void>()
     private let controls: Board<[String]>
-    private var catching: Task<Void, Never>?
+    private var questions = Questions()
+    /// The last question that a gateway has answered, and what it had reached by then.
+    private nonisolated let heard = Board(Questions.Answer(question: 0, revision: 0))
 
     init(_ store: RelayStore, _ membership: RelayMembership, _ parts: Parts) throws {
         (self.store, self.membership, self.parts) = (store, membership, parts)
@@ -54,7 +57,6 @@ actor RelayFeed {
             }
         }
         ticks.finish()
-        catching?.cancel()
     }
 
     private func client(of address: String) throws -> FeedClient {
@@ -113,7 +115,7 @@ extension RelayFeed {
 
     private func removed() {
         parts.lease.end()
-        parts.relay.policyChanged()
+        parts.judge.policyChanged()
     }
 
     private func apply(_ state: FollowedState) async throws {
@@ -121,9 +123,9 @@ extension RelayFeed {
         let (isTrustNew, areControlsNew) = (trust != membership.trust, state.controls != membership.controls)
         (membership.trust, membership.controls) = (trust, state.controls)
         try publish(state)
-        if isTrustNew { try parts.relay.use(membership.server.relayIdentity, trust: trust) }
-        parts.relay.policyChanged()
-        await parts.relay.settled()
+        if isTrustNew { try parts.judge.use(membership.server.relayIdentity, trust: trust) }
+        parts.judge.policyChanged()
+        await parts.judge.settled()
         applied.change { $0 = max($0 ?? 0, state.revision) }
         ticks.tell(())
         guard isTrustNew || areControlsNew else { return }
@@ -149,7 +151,7 @@ extension RelayFeed {
                     isOver
                         ? "There is no word from the control gateways: everything is refused until there is."
                         : "There is word from the control gateways.")
-                if isOver { parts.relay.policyChanged() }
+                if isOver { parts.judge.policyChanged() }
             }
             wasOver = isOver
             try? await Task.sleep(for: .milliseconds(200))
@@ -204,17 +206,23 @@ extension RelayFeed {
         try await client(of: address).report(at: ticks) {
             await self.report(to: address)
         } sent: {
-            await self.reported($0)
+            await self.reported($0, $1, to: address)
         }
     }
 
-    private func report(to address: String) -> FeedReport? { isControl(address) ? report(asks: false) : nil }
-
-    private func report(asks: Bool) -> FeedReport {
-        FeedReport(applied: applied.value ?? 0, echo: echo, port: parts.port, renewals: renewals, asks: asks)
+    private func report(to address: String) -> FeedReport? {
+        guard isControl(address) else { return nil }
+        return FeedReport(
+            applied: applied.value ?? 0, echo: echo, port: parts.port, renewals: renewals,
+            asks: questions.asks(address, after: heard.value))
     }
 
-    private func reported(_ report: FeedReport) { renewals.removeAll(where: report.renewals.contains) }
+    private func reported(_ report: FeedReport, _ answer: FeedReportAnswer, to address: String) {
+        renewals.removeAll(where: report.renewals.contains)
+        guard report.asks else { return }
+        let answer = questions.answered(by: address, reached: answer.revision)
+        heard.change { $0 = answer.merged(with: $0) }
+    }
 
     private func note(_ renewed: PresentedCertificate) {
         let renewal = FeedReport.Renewal(name: renewed.name, serial: renewed.serial)
@@ -227,39 +235,18 @@ extension RelayFeed {
 // MARK: Catching up
 
 extension RelayFeed {
-    /// Asks the control gateways whether there is news, and waits until it is in force. Calls beside each other share a
-    /// question, but none that was asked before the call.
+    /// Asks the control gateways whether there is news, and waits for a second at most until it is in force.
+    ///
+    /// The question goes with the reports, over connections that are open. The first answer is enough: each gateway looks
+    /// at the store before it gives one.
     func catchUp() async {
-        await catching?.value
-        let task: Task<Void, Never>
-        if let catching {
-            task = catching
-        } else {
-            task = Task {
-                // Here, so that a call which waited for it begins the next one.
-                defer { catching = nil }
-                await reachNewest()
-            }
-            catching = task
-        }
-        await task.value
-    }
-
-    private func reachNewest() async {
-        let clients = choice.followed.compactMap { try? client(of: $0) }
-        let report = report(asks: true)
-        let applied = applied
+        let question = questions.ask()
+        ticks.tell(())
+        let (heard, applied) = (heard, applied)
         _ = await untilDeadline(.now + .seconds(1)) {
-            let newest = await withTaskGroup(of: Int64.self) { group in
-                for client in clients {
-                    group.addTask {
-                        let answer: FeedReportAnswer? = try? await client.post(FeedAPI.applied, report)
-                        return answer?.revision ?? 0
-                    }
-                }
-                return await group.reduce(0, max)
+            for await answer in heard.values() where answer.question >= question {
+                for await revision in applied.values() where revision >= answer.revision { return }
             }
-            for await revision in applied.values() where revision >= newest { return }
         }
     }
 }
@@ -295,6 +282,6 @@ extension RelayFeed {
         try await store.keep(renewed)
         membership = renewed
         if let state = follower.state { try publish(state) }
-        try parts.relay.use(renewed.server.relayIdentity, trust: renewed.trust)
+        try parts.judge.use(renewed.server.relayIdentity, trust: renewed.trust)
     }
 }

@@ -6,7 +6,8 @@ internal import SallyportCore
 internal import SallyportWire
 internal import ServiceLifecycle
 
-/// The services of a relay on a machine of its own: its listener, and the feed that it follows.
+/// The services of a relay on a machine of its own, or of the guard of a foreign relay: what judges tunnels there, and
+/// the feed that it follows.
 struct RelayRole: Service {
     let store: RelayStore
     let configuration: Gateway.Configuration
@@ -22,12 +23,27 @@ struct RelayRole: Service {
         let lease = LeaseGate(configuration.relayLease)
         let catchUp = SetOnce<@Sendable () async -> Void>()
         let current = try state(of: membership) { await catchUp.value?() }
-        let relay = try makeRelay(membership, FollowedPolicy(current: current, lease: lease), current)
+        let policy = FollowedPolicy(current: current, lease: lease)
+        func feed(for judge: any PolicyFollower, at port: UInt16) throws -> RelayFeed {
+            let feed = try RelayFeed(
+                store, membership, .init(current: current, judge: judge, lease: lease, port: port, logger: logger))
+            catchUp.set { [weak feed] in await feed?.catchUp() }
+            return feed
+        }
+        if configuration.role == .guarding {
+            try await runGuard(by: policy) { try feed(for: $0, at: configuration.relayGuard?.port ?? 0) }
+        } else {
+            try await runRelay(membership, by: policy) { try feed(for: $0, at: $1) }
+        }
+    }
+
+    private func runRelay(
+        _ membership: RelayMembership, by policy: FollowedPolicy, _ feed: (Relay, UInt16) throws -> RelayFeed
+    ) async throws {
+        let relay = try makeRelay(membership, policy)
         do {
             let port = try await relay.start()
-            let feed = try RelayFeed(
-                store, membership, .init(current: current, relay: relay, lease: lease, port: port, logger: logger))
-            catchUp.set { [weak feed] in await feed?.catchUp() }
+            let feed = try feed(relay, port)
             await onReady(.init(controlPort: 0, relayPort: Int(port), verificationPort: nil, metricsPort: nil))
             await cancelWhenGracefulShutdown { await feed.run() }
         } catch {
@@ -36,6 +52,23 @@ struct RelayRole: Service {
         }
         await relay.shutdown()
     }
+
+    private func runGuard(by policy: FollowedPolicy, _ feed: (GuardService) throws -> RelayFeed) async throws {
+        guard let relayGuard = try listeners.makeGuard(policy) else {
+            throw GatewayError(.invalid, "The role guarding needs the settings of a guard.")
+        }
+        let feed = try feed(relayGuard)
+        let running = try await relayGuard.start()
+        await onReady(.init(controlPort: 0, relayPort: 0, verificationPort: nil, metricsPort: nil))
+        await cancelWhenGracefulShutdown {
+            await withDiscardingTaskGroup { group in
+                group.addTask { await feed.run() }
+                group.addTask { await running.run() }
+            }
+        }
+    }
+
+    private var listeners: ListenerSettings { ListenerSettings(configuration: configuration, logger: logger) }
 
     /// Nothing is known until the feed says it, and so everything is refused.
     private func state(
@@ -51,13 +84,10 @@ struct RelayRole: Service {
             contacts: ContactLedger(), clock: clock, follow: follow)
     }
 
-    private func makeRelay(
-        _ membership: RelayMembership, _ policy: FollowedPolicy, _ current: CurrentState
-    ) throws -> Relay {
-        let services = ListenerSettings(configuration: configuration, logger: logger)
-        return try Relay(
-            configuration: services.relayConfiguration(trust: membership.trust),
-            identity: membership.server.relayIdentity, policy: policy, resolver: services.resolver(),
-            connections: Connections(services.connectionLimits(), metrics: .both(nil), logger: logger), logger: logger)
+    private func makeRelay(_ membership: RelayMembership, _ policy: FollowedPolicy) throws -> Relay {
+        try Relay(
+            configuration: listeners.relayConfiguration(trust: membership.trust),
+            identity: membership.server.relayIdentity, policy: policy, resolver: listeners.resolver(),
+            connections: Connections(listeners.connectionLimits(), metrics: .both(nil), logger: logger), logger: logger)
     }
 }
