@@ -7,7 +7,7 @@ MAKEFLAGS += --no-print-directory
 prefix ?= /usr/local
 DESTDIR ?=
 SWIFT ?= swift
-# What to break on purpose in the demo: relay, policy or wipe.
+# What to break on purpose in a demo: relay, cache, policy or wipe; of the fleet's, relays or audit.
 BREAK ?=
 # Passed on to `swift test`, as in `make test TESTS='--filter RoutingTests'`.
 TESTS ?=
@@ -25,10 +25,10 @@ OPERATIONS ?=
 
 lint_folders := $(wildcard Package.swift Modules Plugins Tests Benchmarks/Package.swift Benchmarks/Sources Examples)
 
-.PHONY: help dependencies build install test test-fleet outside docs demo bench counts profile soak sanitize mutants lint clean
+.PHONY: help dependencies build install test test-fleet outside docs demo demo-fleet bench counts profile soak sanitize mutants lint clean
 
 help: ## Lists the targets.
-	@grep -E '^[a-z]+:.*##' Makefile | sed -E 's/:.*##/\t/' | expand -t 14
+	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*##/\t/' | expand -t 14
 
 dependencies: ## Installs the C libraries and the servers that tests use, if any is missing.
 	@Tests/Scripts/dependencies
@@ -66,6 +66,11 @@ demo: ## Shows the main job on loopback; BREAK=relay|cache|policy|wipe breaks on
 	$(SWIFT) build --product NativeURLSession
 	$(SWIFT) build --product TokenService
 	@BREAK="$(BREAK)" Examples/Demo/run "$$($(SWIFT) build --show-bin-path)"
+
+demo-fleet: ## Shows two gateways on a PostgreSQL, with a relay beside them; BREAK=relays|audit breaks one step on purpose.
+	@Tests/Scripts/dependencies --demo-fleet
+	$(SWIFT) build --product sallyport
+	@BREAK="$(BREAK)" Tests/Scripts/with-postgresql Examples/FleetDemo/run "$$($(SWIFT) build --show-bin-path)"
 
 bench: ## Prints the table of speed, side by side with the alternatives.
 	Benchmarks/run.sh

@@ -354,7 +354,7 @@ let package = Package(
                 "SallyportCore", "Sallyport", "SallyportSecureStore", "SallyportAuthorization", "SallyportURLLoading",
                 .httpTypes,
             ],
-            path: "Examples/Demo", exclude: ["run"]),
+            path: "Examples/Demo", exclude: ["run", "stage.sh"]),
 
         .executableTarget(name: "Chat", dependencies: ["Sallyport"], path: "Examples/Chat"),
 
