@@ -32,6 +32,8 @@ actor RelayFeed {
     /// A signal to send a report.
     private nonisolated let ticks = Followers<Void>()
     private let controls: Board<[String]>
+    /// The gateways of which it was logged that they cannot be followed.
+    private var missed: Set<String> = []
     private var questions = Questions()
     /// The last question that a gateway has answered, and what it had reached by then.
     private nonisolated let heard = Board(Questions.Answer(question: 0, revision: 0))
@@ -84,19 +86,24 @@ extension RelayFeed {
 
     private func refused(_ error: any Error, by address: String) {
         guard !Task.isCancelled else { return }
-        parts.logger.notice(
-            "A control gateway cannot be followed.", metadata: ["gateway": "\(address)", "error": "\(error)"])
+        // It is tried again several times a second.
+        parts.logger.log(
+            level: missed.insert(address).inserted ? .notice : .debug, "A control gateway cannot be followed.",
+            metadata: ["gateway": "\(address)", "error": "\(error)"])
         if (error as? GatewayError)?.code == .forbidden { removed() }
     }
 
     private func follow(_ address: String, as place: Int) async throws {
         try await client(of: address).follow("\(FeedAPI.feed)?echo=\(echo)&port=\(parts.port)") {
-            try await self.received($0, place)
+            try await self.received($0, place, from: address)
         }
     }
 
     /// - Returns: whether the update that begins is of no use.
-    private func received(_ event: FeedAssembly.Event, _ place: Int) async throws -> Bool {
+    private func received(_ event: FeedAssembly.Event, _ place: Int, from address: String) async throws -> Bool {
+        if missed.remove(address) != nil {
+            parts.logger.notice("A control gateway is followed again.", metadata: ["gateway": "\(address)"])
+        }
         switch event {
         case .nothing: break
         case .begins(let from, let revision): return try !follower.begins(from: from, to: revision, place)
