@@ -58,7 +58,7 @@ package enum GatewayDirectory {
         try await GatewayData.join(membership, store, name: name, through: databases)
     }
 
-    private static func openEmpty(_ path: String, protectedBy protector: any KeyProtector) async throws -> SecureStore {
+    static func openEmpty(_ path: String, protectedBy protector: any KeyProtector) async throws -> SecureStore {
         let store = try await open(store: path, protectedBy: protector, options: StoreOptions())
         do { try checkEmpty(store, at: path) } catch {
             store.close()
@@ -181,7 +181,7 @@ package enum GatewayDirectory {
         }
     }
 
-    private static func open(
+    static func open(
         store path: String, protectedBy protector: any KeyProtector, options: StoreOptions
     ) async throws -> SecureStore {
         do throws(StoreError) {

@@ -13,7 +13,7 @@ import Testing
 
     @Test func farWordIsAnsweredWithAllThereIs() {
         let path = CommandPath(arguments: ["gateway", "xyzzy"], root: SallyportProgram.self)
-        let all = "init, run, certificate, authority, invite, join, guard, acl-helper"
+        let all = "init, run, certificate, authority, invite, join, fleet, guard, acl-helper"
         #expect(path.suggestion == "'sallyport gateway' has no command 'xyzzy'; it has \(all)")
     }
 

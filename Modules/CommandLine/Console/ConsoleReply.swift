@@ -35,6 +35,7 @@ struct ConsoleReply {
         case .instances(let instances): output.print(instances, InstanceTable.text(of: instances, at: Date()))
         case .authority(let entry): output.print(entry, entry.text)
         case .gateways(let entries): output.print(entries, GatewayTable.text(of: entries, at: Date()))
+        case .fleet(let fleet): output.print(fleet, FleetText.text(of: fleet, at: Date()))
         case .changes(let changes): output.print(Changes(changes: changes), Self.lines(of: changes))
         case .relays(let relays): output.print(relays, RelayTable.text(of: relays))
         case .atRelays(let reply, let report): try Self.print(reply, report, acknowledgement, to: output)

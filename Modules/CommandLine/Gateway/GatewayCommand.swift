@@ -9,7 +9,7 @@ struct GatewayCommand: ParsableCommand {
         commandName: "gateway", abstract: "Create and run a gateway.",
         subcommands: [
             InitCommand.self, RunCommand.self, CertificateCommand.self, AuthorityCommand.self, InviteCommand.self,
-            JoinCommand.self, GuardCommand.self, ACLHelperCommand.self,
+            JoinCommand.self, FleetCommand.self, GuardCommand.self, ACLHelperCommand.self,
         ])
 
     struct InitCommand: AsyncParsableCommand {

@@ -101,6 +101,34 @@ struct GatewayHost {
         return Joined(data: location.data, request: nil, name: name)
     }
 
+    func restoreFleet(isConfirmed: Bool) async throws -> FleetRestoration {
+        try Self.keepFromDumps()
+        return try await explainingMistakes { protector in
+            do {
+                return try await GatewayDirectory.restoreFleet(
+                    location.data, isConfirmed: isConfirmed, protectedBy: protector, through: Self.databases)
+            } catch {
+                throw GatewayError(error)
+            }
+        }
+    }
+
+    func recover(name: String?, database: String, recoveryKey: Redacted<String>) async throws -> Joined {
+        try Self.keepFromDumps()
+        let name = try name ?? Self.machineName()
+        try await explainingMistakes { protector in
+            do {
+                try await GatewayDirectory.recover(
+                    location.data, name: name, database: database, recoveryKey: recoveryKey, protectedBy: protector,
+                    through: Self.databases)
+            } catch {
+                throw GatewayError(error)
+            }
+        }
+        protection.warnIfDefault()
+        return Joined(data: location.data, request: nil, name: name)
+    }
+
     /// Where a running gateway listens.
     struct Addresses: Encodable {
         /// Nil where it is a relay only, as `relay` is where it has none.

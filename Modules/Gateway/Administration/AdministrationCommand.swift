@@ -73,6 +73,8 @@ package enum AdministrationCommand: Sendable, Hashable, Codable {
     case audit(AuditRequest)
     /// Answered with ``AdministrationReply/gateways(_:)``.
     case listGateways
+    /// Answered with ``AdministrationReply/fleet(_:)``.
+    case showFleet
     /// Of a gateway that has ended: its identifier, its name if no other has it, or HOST:PORT of its control listener.
     case removeGateway(String)
 

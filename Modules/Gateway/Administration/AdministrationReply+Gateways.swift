@@ -1,6 +1,23 @@
 package import Foundation
 
 extension AdministrationReply {
+    /// The fleet, as one of its gateways sees it.
+    package struct FleetEntry: Sendable, Hashable, Codable {
+        /// Of the store; nil if it does not answer, or is not believed.
+        package var revision: Int64?
+        /// Why not.
+        package var fault: String?
+        /// The revision that is in force at this gateway.
+        package var applied: Int64
+        /// None if the store does not answer.
+        package var gateways: [GatewayEntry] = []
+        package var relays: [RelayEntry]
+
+        package init(revision: Int64? = nil, fault: String? = nil, applied: Int64, relays: [RelayEntry]) {
+            (self.revision, self.fault, self.applied, self.relays) = (revision, fault, applied, relays)
+        }
+    }
+
     /// A gateway of the fleet.
     package struct GatewayEntry: Sendable, Hashable, Codable {
         package var id: String

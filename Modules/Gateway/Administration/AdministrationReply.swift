@@ -22,6 +22,7 @@ package enum AdministrationReply: Sendable, Hashable, Codable {
     case instances([InstanceEntry])
     case authority(AuthorityEntry)
     case gateways([GatewayEntry])
+    case fleet(FleetEntry)
     /// What a gateway that asked to join the fleet needs, sealed for it.
     case invitation(String)
     case audit(AuditAnswer)

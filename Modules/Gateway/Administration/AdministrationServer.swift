@@ -86,6 +86,10 @@ struct AdministrationServer: Sendable {
         let begin = ContinuousClock.now
         let reply = await data.perform(command, by: actor)
         if case .relays(let entries) = reply { return .relays(await feed.completed(entries)) }
+        if case .fleet(var fleet) = reply {
+            fleet.relays = await feed.completed(fleet.relays)
+            return .fleet(fleet)
+        }
         guard command.withdraws, reply.isDone else { return reply }
         guard let report = await feed.report(on: data.reached, since: begin) else { return reply }
         return .atRelays(reply, report)

@@ -80,7 +80,8 @@ extension AdministrationCommand {
     var isAudited: Bool {
         switch self {
         case .listUsers, .listApplications, .listServers, .listRoutes, .listClusters, .listRealms, .listInstances,
-            .listKeys, .listGateways, .listRelays, .show, .authority(.status), .apply(_, _, dryRun: true, _):
+            .listKeys, .listGateways, .listRelays, .showFleet, .show, .authority(.status),
+            .apply(_, _, dryRun: true, _):
             false
         default: true
         }

@@ -95,7 +95,7 @@ extension FleetMembership {
     }
 
     /// Runs `body` with the database, which is closed afterwards.
-    fileprivate func withStore<Value: Sendable>(
+    func withStore<Value: Sendable>(
         through databases: DatabaseOpener?, _ body: (any FleetDatabase, FleetKey) async throws -> Value
     ) async throws -> Value {
         let (database, key) = try open(through: databases)

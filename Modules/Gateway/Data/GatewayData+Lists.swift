@@ -13,18 +13,35 @@ extension GatewayData {
         case .listServers: .servers(directory.serverEntries)
         case .listRoutes: .routes(directory.routeEntries)
         case .listClusters: .clusters(try clusterEntries())
-        case .listRelays: .relays(relays.relays.sorted { $0.name < $1.name }.map(AdministrationReply.RelayEntry.init))
+        case .listRelays: .relays(relayEntries)
         case .listRealms:
             .realms(directory.realms.sorted { $0.key < $1.key }.map { .init(realm: $0.key, kdcs: $0.value) })
         case .listInstances: .instances(instances.values.map(entry).sorted { $0.instance < $1.instance })
         case .listKeys(let user): .accessKeys(try await accessKeys(of: user))
         case .listGateways: .gateways(try await gatewayEntries())
+        case .showFleet: .fleet(await fleetEntry())
         case .show: .configuration(try directory.declaration.yaml())
         case .apply(let yaml, let prune, dryRun: true, _):
             .changes(directory.difference(to: try directory.applying(Declaration(yaml: yaml), prune: prune)))
         case .authority: try await authorityStatus()
         default: throw GatewayError(.internalFailure, "The command is not one that lists.")
         }
+    }
+
+    private var relayEntries: [AdministrationReply.RelayEntry] {
+        relays.relays.sorted { $0.name < $1.name }.map(AdministrationReply.RelayEntry.init)
+    }
+
+    /// As far as the store answers.
+    private func fleetEntry() async -> AdministrationReply.FleetEntry {
+        var fleet = AdministrationReply.FleetEntry(applied: reached, relays: relayEntries)
+        do {
+            fleet.revision = try await store.confirm()
+            fleet.gateways = try await gatewayEntries()
+        } catch {
+            fleet.fault = GatewayError(error).message
+        }
+        return fleet
     }
 
     /// With the relays that belong to clusters by themselves, as apps are told of them.

@@ -22,11 +22,15 @@ package actor GatewayData {
     private var directoryRevision: Int64 = 0
     private var authoritiesRevision: Int64 = 0
     private var gatewaysRevision: Int64 = 0
+    /// Whether the store is shared, so that another may lie in its place.
+    private let isInFleet: Bool
     /// Applies what is new in the store, one run at a time.
     private var following: Task<Void, any Error>?
     private(set) var directory = Directory() { didSet { revision += 1 } }
     private(set) var relays = RelayTable() { didSet { revision += 1 } }
     private var relaysRevision: Int64 = 0
+    /// What the gateway's own store says of the revisions.
+    private var kept: FleetMark?
     /// What followers of the feed have still to hear.
     private var log = FeedLog()
     private(set) var instances = InstanceTable()
@@ -65,6 +69,8 @@ package actor GatewayData {
             throw GatewayError(.notInitialized, "There is no gateway here: `sallyport gateway init` creates one.")
         }
         let state = try await store.changes(after: nil)
+        try own.mark()?.check(state)
+        isInFleet = try own.membership() != nil
         guard let record = state.authorities?.value else {
             throw GatewayError(.notInitialized, "There is no authority here: `sallyport gateway init` creates one.")
         }
@@ -178,6 +184,15 @@ extension GatewayData {
                     isAuthorities: changes.authorities != nil || changes.relays != nil))
         }
         tell(told)
+        await keepMark()
+    }
+
+    /// Notes what is in force, for the next start. If it cannot be written, the next change tries again.
+    private func keepMark() async {
+        let mark = FleetMark(
+            revision: followed, directory: directoryRevision, authorities: authoritiesRevision, relays: relaysRevision)
+        guard isInFleet, mark != kept else { return }
+        if (try? await own.keep(mark)) != nil { kept = mark }
     }
 
     /// - Returns: the change of which others must hear: apps if they are to ask others than before.

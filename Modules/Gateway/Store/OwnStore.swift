@@ -10,6 +10,7 @@ struct OwnStore: Sendable {
     private let tokenKeys: StoreCollection<String, TokenKeyRecord>
     private let looks: StoreCollection<String, UInt64>
     private let memberships: StoreCollection<String, FleetMembership>
+    private let marks: StoreCollection<String, FleetMark>
     private let audit: StoreCollection<String, String>
     /// The key of a request to join a fleet, until it is answered: X9.63.
     private let joining: StoreCollection<String, [UInt8]>
@@ -27,6 +28,7 @@ struct OwnStore: Sendable {
         tokenKeys = store.reservedCollection("gateway.tokenKeys", of: TokenKeyRecord.self)
         looks = store.reservedCollection("gateway.health", of: UInt64.self)
         memberships = store.reservedCollection("gateway.fleet", of: FleetMembership.self)
+        marks = store.reservedCollection("gateway.fleet.mark", of: FleetMark.self)
         audit = store.reservedCollection("gateway.audit.identity", of: String.self)
         joining = store.reservedCollection("gateway.joining", of: [UInt8].self)
     }
@@ -48,6 +50,13 @@ struct OwnStore: Sendable {
 
     /// The fleet in which this gateway takes part; nil if it stands alone.
     func membership() throws -> FleetMembership? { try store.read { try $0.value(for: "fleet", in: memberships) } }
+
+    /// How far the fleet's database was followed; nil if it has not been yet.
+    func mark() throws -> FleetMark? { try store.read { try $0.value(for: "fleet", in: marks) } }
+
+    func keep(_ mark: FleetMark) async throws {
+        try await store.write { [marks] in try $0.set(mark, for: "fleet", in: marks) }
+    }
 
     /// The key of the request to join a fleet; nil if there is none.
     func joiningKey() throws -> [UInt8]? { try store.read { try $0.value(for: "key", in: joining) } }

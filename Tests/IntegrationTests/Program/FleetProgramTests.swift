@@ -84,6 +84,43 @@ import Testing
         #expect(stranger.status != 0 && stranger.error.contains("request of another gateway"))
     }
 
+    @Test func theFleetIsShownWhileAGatewayRuns() async throws {
+        _ = try await words("gateway", "init", "--data", folder.file("a"), "--name", "localhost", "--database", url)
+        let gateway = try await run("a")
+        let told = try await words("gateway", "fleet", "status", "--data", folder.file("a"))
+        gateway.signal(SIGKILL)
+        let lines = told.split(separator: "\n")
+        #expect(lines.first?.hasPrefix("store     at revision ") == true, "\(told)")
+        #expect(told.contains("localhost (this)") && told.contains("running"), "\(told)")
+        #expect(lines.last == "no relay is enrolled", "\(told)")
+    }
+
+    @Test func theRecoveryKeyMakesAGatewayOfTheFleet() async throws {
+        let made = try await words(
+            "gateway", "init", "--data", folder.file("a"), "--name", "localhost", "--database", url)
+        _ = try await words("admin", "user", "add", "ann@corp.example", "--data", folder.file("a"))
+        let key = try #require(made.split(separator: "recovery key, shown only now: ").last)
+        let file = try folder.write("\(key)\n", to: "recovery-key")
+        let options = [
+            "--database", url, "--recovery-key-file", file, "--data", folder.file("b"), "--name", "localhost",
+        ]
+        let recovered = try await program(["gateway", "fleet", "recover"] + options)
+        #expect(recovered.status == 0 && recovered.output.hasPrefix("joined the fleet as localhost in "))
+        #expect(try await words("admin", "user", "list", "--data", folder.file("b")) == "ann@corp.example")
+    }
+
+    @Test func aRestoredDatabaseIsPutIntoForceByCommand() async throws {
+        _ = try await words("gateway", "init", "--data", folder.file("a"), "--name", "localhost", "--database", url)
+        let told = try await words("gateway", "fleet", "restored", "--data", folder.file("a"))
+        #expect(told.hasSuffix("nothing was changed: --yes puts it into force"), "\(told)")
+        let done = try await words("gateway", "fleet", "restored", "--yes", "--data", folder.file("a"))
+        #expect(done.contains("it is in force from revision 1099511627776 on"), "\(done)")
+        #expect(done.hasSuffix("0 unused access keys destroyed: start the gateways again"), "\(done)")
+        _ = try await words("admin", "user", "add", "ann@corp.example", "--data", folder.file("a"))
+        let again = try await words("gateway", "fleet", "restored", "--data", folder.file("a"))
+        #expect(again.contains("and this gateway has seen revision 10995"), "\(again)")
+    }
+
     @Test func aSecondFleetInOneDatabaseIsRefused() async throws {
         _ = try await words("gateway", "init", "--data", folder.file("a"), "--name", "localhost", "--database", url)
         let again = try await program(

@@ -37,7 +37,7 @@ extension FleetStore {
             guard let epoch = try rows.first?.integer(0) else { throw InstanceRecord.unknown(id) }
             return GrantedEpoch(epoch: epoch, revision: try await transaction.revision())
         }
-        guard granted.revision >= newest else { throw Self.wasPutBack(granted.revision, newest) }
+        try FleetEra.check(granted.revision, since: newest)
         return granted
     }
 

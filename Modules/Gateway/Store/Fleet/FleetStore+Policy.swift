@@ -74,7 +74,7 @@ extension FleetStore {
     func confirm() async throws -> Int64 {
         let newest = newest
         let revision = try await database.transaction(.read) { try await $0.revision() }
-        guard revision >= newest else { throw Self.wasPutBack(revision, newest) }
+        try FleetEra.check(revision, since: newest)
         return revision
     }
 }

@@ -97,7 +97,7 @@ extension FleetStore {
         let (changes, gateways) = try await database.transaction(.read) {
             transaction -> (StoredChanges, [Revised<GatewayRecord>]?) in
             let now = try await transaction.revision()
-            guard now >= newest else { throw Self.wasPutBack(now, newest) }
+            try FleetEra.check(now, since: newest)
             var changes = StoredChanges(revision: now)
             changes.directory = try await transaction.single("directory", after: after, key)
             changes.authorities = try await transaction.single("authority", after: after, key)
@@ -119,13 +119,6 @@ extension FleetStore {
         authorities = max(authorities, changes.authorities?.revision ?? 0)
         relays = max(relays, changes.relays?.revision ?? 0)
         return changes
-    }
-
-    static func wasPutBack(_ revision: Int64, _ newest: Int64) -> GatewayError {
-        GatewayError(
-            .store,
-            "The database is at revision \(revision) and was at \(newest) before: it was put back, or it is an old primary "
-                + "that has woken. What is known stays in force, and nothing is written.")
     }
 
     static func wasPutBack(_ record: InstanceRecord) -> GatewayError {

@@ -36,13 +36,16 @@ extension FleetTransaction {
     /// Begins the next revision: locks the fleet until the end of the transaction, and tells the other gateways after the
     /// commit.
     ///
-    /// - Parameter known: a revision that was seen before; the database must not have gone back behind it.
+    /// - Parameter known: a revision that was seen before, 0 for none; the database must not have gone back behind it, nor
+    ///   been restored since.
     func advance(from known: Int64) async throws -> Int64 {
+        let end = known == 0 ? Int64.max : FleetEra.end(of: known)
         let rows = try await run(
             """
-            UPDATE fleet SET revision = revision + 1 WHERE revision >= $1 AND feature_level <= \(FleetSchema.level)
+            UPDATE fleet SET revision = revision + 1
+            WHERE revision >= $1 AND revision < $2 AND feature_level <= \(FleetSchema.level)
             RETURNING revision
-            """, [.integer(known)])
+            """, [.integer(known), .integer(end)])
         guard let revision = try rows.first?.integer(0) else { throw try await refusal(known) }
         try await run("SELECT pg_notify($1, '')", [.text(FleetStore.channel)])
         return revision
@@ -54,9 +57,9 @@ extension FleetTransaction {
         }
         let (revision, level) = (try row.integer(0), try row.integer(1))
         guard level <= FleetSchema.level else { return FleetTables.isOfLaterVersion(level) }
-        return GatewayError(
-            .store,
-            "The database is at revision \(revision) and was at \(known) before: it was put back. Nothing is written.")
+        try FleetEra.check(revision, since: known)
+        // It has changed between the two statements.
+        return FleetEra.wasPutBack(revision, known)
     }
 
     /// The content of a table with one row; nil if it came with an earlier revision, or with this one.

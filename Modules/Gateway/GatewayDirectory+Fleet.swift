@@ -1,0 +1,54 @@
+internal import Foundation
+package import SallyportBase
+package import SallyportSecureStore
+internal import SallyportWire
+
+// What an administrator does with a fleet whose database or gateways were lost.
+extension GatewayDirectory {
+    /// Puts the database of a gateway's fleet into force, after it was restored from a backup. No gateway of the fleet may
+    /// run.
+    ///
+    /// - Parameter isConfirmed: without, nothing is changed.
+    package static func restoreFleet(
+        _ path: String, isConfirmed: Bool, protectedBy protector: any KeyProtector, through databases: DatabaseOpener?
+    ) async throws -> FleetRestoration {
+        let store = try await open(store: path, protectedBy: protector, options: .existing)
+        defer { store.close() }
+        let own = OwnStore(store)
+        guard let content = try own.content() else {
+            throw GatewayError(.notInitialized, "The store at \(path) is not the data of a gateway.")
+        }
+        guard let membership = try own.membership() else {
+            throw GatewayError(.invalid, "The gateway at \(path) stands alone: it shares no database.")
+        }
+        let known = try own.mark()?.revision
+        var event = AuditEvent(.administration, by: .processUser(), at: Date())
+        (event[.gateway], event[.action]) = (content.settings.name, "fleet.restored")
+        let note = AuditNote(event)
+        return try await membership.withStore(through: databases) { database, key in
+            let fleet = FleetStore(database, key: key)
+            guard isConfirmed else {
+                return FleetRestoration(found: try await fleet.confirm(), known: known)
+            }
+            // A backup may be of an earlier version.
+            try await FleetSchema.upgrade(database)
+            return try await fleet.restore(since: known, audit: note)
+        }
+    }
+
+    /// Creates a gateway in a directory, which is created if it is missing, that takes part in the fleet of a database: if
+    /// no gateway is left that could invite it.
+    ///
+    /// - Parameter recoveryKey: as ``initialize(_:name:protectedBy:database:through:)`` returned it.
+    package static func recover(
+        _ path: String, name: String, database url: String, recoveryKey: Redacted<String>,
+        protectedBy protector: any KeyProtector, through databases: DatabaseOpener?
+    ) async throws {
+        guard let key = try? Base64URL.decode(recoveryKey.reveal().utf8), FleetKey(key) != nil else {
+            throw GatewayError(.invalid, "This is no recovery key of a fleet: `gateway init --database` printed it.")
+        }
+        let store = try await openEmpty(path, protectedBy: protector)
+        defer { store.close() }
+        try await GatewayData.join(FleetMembership(url: url, key: key), store, name: name, through: databases)
+    }
+}

@@ -1,0 +1,28 @@
+import FoundationEssentials
+import SallyportGateway
+import Testing
+
+@testable import SallyportCommandLine
+
+/// What `gateway fleet` prints for people.
+@Suite struct FleetTextTests {
+    private func lines(revision: Int64?, fault: String? = nil) -> [Substring] {
+        let fleet = AdministrationReply.FleetEntry(revision: revision, fault: fault, applied: 7, relays: [])
+        return FleetText.text(of: fleet, at: Date()).split(separator: "\n", omittingEmptySubsequences: false)
+    }
+
+    @Test func aGatewayThatIsBehindSaysSo() {
+        #expect(
+            lines(revision: 8) == [
+                "store     at revision 8", "this one  has revision 7 in force, and is behind", "",
+                "no gateway has run yet", "", "no relay is enrolled",
+            ])
+        #expect(lines(revision: 7)[1] == "this one  has revision 7 in force")
+    }
+
+    @Test func whatTheStoreSaysIsShown() {
+        let lines = lines(revision: nil, fault: "The database cannot be reached.")
+        #expect(lines[0] == "store     FAULT: The database cannot be reached.")
+        #expect(lines[1] == "this one  has revision 7 in force")
+    }
+}
