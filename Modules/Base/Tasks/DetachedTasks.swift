@@ -30,12 +30,14 @@ package final class DetachedTasks: Sendable {
     /// Called with the lock held: the task's end waits for the lock, and so is recorded after its start.
     private func begin(_ work: @escaping @Sendable () async -> Void, _ state: inout State) {
         state.next += 1
-        let number = state.next
+        let (number, isLate) = (state.next, state.isShutDown)
         let task = Task.detached { [self] in
+            // The cancellation below comes first: it holds the lock.
+            if isLate { self.state.withLock { _ in } }
             await work()
             self.state.withLock { _ = $0.tasks.removeValue(forKey: number) }
         }
-        if state.isShutDown { task.cancel() }
+        if isLate { task.cancel() }
         state.tasks[number] = task
     }
 

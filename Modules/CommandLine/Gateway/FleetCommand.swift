@@ -64,8 +64,8 @@ struct FleetCommand: ParsableCommand {
 enum FleetText {
     static func text(of fleet: AdministrationReply.FleetEntry, at now: Date) -> String {
         let store = fleet.fault.map { "store     FAULT: \($0)" } ?? "store     at revision \(fleet.revision ?? 0)"
-        let behind = fleet.revision.map { $0 == fleet.applied } ?? true
-        let here = "this one  has revision \(fleet.applied) in force" + (behind ? "" : ", and is behind")
+        let isBehind = fleet.revision.map { $0 != fleet.applied } ?? false
+        let here = "this one  has revision \(fleet.applied) in force" + (isBehind ? ", and is behind" : "")
         return [
             store, here, "", GatewayTable.text(of: fleet.gateways, at: now), "", RelayTable.text(of: fleet.relays),
         ].joined(separator: "\n")

@@ -33,6 +33,14 @@ struct GatewayHost {
         }
     }
 
+    /// As ``explainingMistakes(_:)``, for what reports errors of the store and the database as they are.
+    private func changing<Result>(_ body: (any KeyProtector) async throws -> Result) async throws -> Result {
+        try Self.keepFromDumps()
+        return try await explainingMistakes { protector in
+            do { return try await body(protector) } catch { throw GatewayError(error) }
+        }
+    }
+
     /// Call this before a gateway's keys are read into this process.
     static func keepFromDumps() throws(CommandFailure) {
         guard ProcessMemory.keepFromDumps() else { throw dumpable }
@@ -42,15 +50,10 @@ struct GatewayHost {
         .software, name: "internalFailure", "This process cannot be kept out of core dumps, which would show its keys.")
 
     func initialize(name: String?, database: String?) async throws -> Made {
-        try Self.keepFromDumps()
         let name = try name ?? Self.machineName()
-        let recoveryKey = try await explainingMistakes { protector in
-            do {
-                return try await GatewayDirectory.initialize(
-                    location.data, name: name, protectedBy: protector, database: database, through: Self.databases)
-            } catch {
-                throw GatewayError(error)
-            }
+        let recoveryKey = try await changing { protector in
+            try await GatewayDirectory.initialize(
+                location.data, name: name, protectedBy: protector, database: database, through: Self.databases)
         }
         protection.warnIfDefault()
         return Made(data: location.data, name: name, recoveryKey: recoveryKey?.reveal())
@@ -68,12 +71,7 @@ struct GatewayHost {
     ///   - invitation: nil to make the request for one.
     ///   - cluster: to make a relay's request, for this cluster; nil to make a gateway's.
     func join(name: String?, invitation: String?, asRelayOf cluster: String?) async throws -> Joined {
-        try Self.keepFromDumps()
-        let joined = try await explainingMistakes { protector in
-            do { return try await join(name, invitation, cluster, protectedBy: protector) } catch {
-                throw GatewayError(error)
-            }
-        }
+        let joined = try await changing { try await join(name, invitation, cluster, protectedBy: $0) }
         protection.warnIfDefault()
         return joined
     }
@@ -102,28 +100,18 @@ struct GatewayHost {
     }
 
     func restoreFleet(isConfirmed: Bool) async throws -> FleetRestoration {
-        try Self.keepFromDumps()
-        return try await explainingMistakes { protector in
-            do {
-                return try await GatewayDirectory.restoreFleet(
-                    location.data, isConfirmed: isConfirmed, protectedBy: protector, through: Self.databases)
-            } catch {
-                throw GatewayError(error)
-            }
+        try await changing { protector in
+            try await GatewayDirectory.restoreFleet(
+                location.data, isConfirmed: isConfirmed, protectedBy: protector, through: Self.databases)
         }
     }
 
     func recover(name: String?, database: String, recoveryKey: Redacted<String>) async throws -> Joined {
-        try Self.keepFromDumps()
         let name = try name ?? Self.machineName()
-        try await explainingMistakes { protector in
-            do {
-                try await GatewayDirectory.recover(
-                    location.data, name: name, database: database, recoveryKey: recoveryKey, protectedBy: protector,
-                    through: Self.databases)
-            } catch {
-                throw GatewayError(error)
-            }
+        try await changing { protector in
+            try await GatewayDirectory.recover(
+                location.data, name: name, database: database, recoveryKey: recoveryKey, protectedBy: protector,
+                through: Self.databases)
         }
         protection.warnIfDefault()
         return Joined(data: location.data, request: nil, name: name)

@@ -33,20 +33,24 @@ enum FleetEra {
     /// The first revision of the era after the one of `revision`.
     static func end(of revision: Int64) -> Int64 { (revision / length + 1) * length }
 
-    /// - Parameter newest: what was seen of the database before; 0 for nothing.
-    /// - Throws: `store` if the database has gone back, or was restored, since then.
+    /// The revisions that a database may have which was seen before.
+    ///
+    /// - Parameter newest: the highest one that was seen; 0 for none.
+    static func continuing(_ newest: Int64) -> Range<Int64> { newest..<(newest == 0 ? .max : end(of: newest)) }
+
+    /// - Throws: `store` if the database has gone back, or was restored, since `newest` was seen of it.
     static func check(_ now: Int64, since newest: Int64) throws(GatewayError) {
-        guard newest > 0 else { return }
-        guard now >= newest else { throw wasPutBack(now, newest) }
-        guard now < end(of: newest) else { throw wasRestored }
+        let possible = continuing(newest)
+        guard now >= possible.lowerBound else { throw wasPutBack(now, newest) }
+        guard now < possible.upperBound else { throw wasRestored }
     }
 
     static func wasPutBack(_ now: Int64, _ newest: Int64) -> GatewayError {
         GatewayError(
             .store,
             "The database is at revision \(now) and was at \(newest) before: it was put back, or it is an old primary that "
-                + "has woken. What is known stays in force, and nothing is written. If it was restored from a backup on "
-                + "purpose: `gateway fleet restored`.")
+                + "has woken. Nothing is taken from it, and nothing is written. If it was restored from a backup on purpose: "
+                + "`gateway fleet restored`.")
     }
 
     private static let wasRestored = GatewayError(

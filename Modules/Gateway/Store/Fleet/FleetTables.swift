@@ -39,13 +39,13 @@ extension FleetTransaction {
     /// - Parameter known: a revision that was seen before, 0 for none; the database must not have gone back behind it, nor
     ///   been restored since.
     func advance(from known: Int64) async throws -> Int64 {
-        let end = known == 0 ? Int64.max : FleetEra.end(of: known)
+        let possible = FleetEra.continuing(known)
         let rows = try await run(
             """
             UPDATE fleet SET revision = revision + 1
             WHERE revision >= $1 AND revision < $2 AND feature_level <= \(FleetSchema.level)
             RETURNING revision
-            """, [.integer(known), .integer(end)])
+            """, [.integer(possible.lowerBound), .integer(possible.upperBound)])
         guard let revision = try rows.first?.integer(0) else { throw try await refusal(known) }
         try await run("SELECT pg_notify($1, '')", [.text(FleetStore.channel)])
         return revision
