@@ -20,7 +20,9 @@ struct KnownGateways: Sendable {
             new.append(.init(activated, priority: new.isEmpty ? 1 : .max))
         }
         guard new != listed else { return }
-        var order = FailoverOrder(new, endpoint: \.endpoint, priority: \.priority, using: &generator)
+        var order = FailoverOrder(new, endpoint: \.endpoint, priority: \.priority) {
+            $0.shuffled(using: &generator)
+        }
         order.takeFailures(of: self.order)
         (listed, self.order) = (new, order)
     }

@@ -14,10 +14,10 @@ package struct FailoverOrder: Sendable, Hashable {
     /// Draws the order; it stays the same from then on.
     package init<Server>(
         _ servers: [Server], endpoint: (Server) -> Endpoint, priority: (Server) -> Int,
-        using generator: inout some RandomNumberGenerator
+        shuffle: ([Server]) -> [Server] = { $0.shuffled() }
     ) {
         var drawn: [Endpoint] = []
-        for server in ServerSelection.order(servers, priority: priority, using: &generator).map(endpoint)
+        for server in ServerSelection.order(servers, priority: priority, shuffle: shuffle).map(endpoint)
         where !drawn.contains(server) {
             drawn.append(server)
         }

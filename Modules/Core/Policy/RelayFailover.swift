@@ -9,8 +9,7 @@ package final class RelayFailover: Sendable {
     package let count: Int
 
     init(_ relays: [RelayAccess.Relay]) {
-        var generator = SystemRandomNumberGenerator()
-        let drawn = FailoverOrder(relays, endpoint: \.endpoint, priority: \.priority, using: &generator)
+        let drawn = FailoverOrder(relays, endpoint: \.endpoint, priority: \.priority)
         count = drawn.count
         order = Lock(drawn)
     }

@@ -80,7 +80,6 @@ public struct ServerChoice: Sendable {
         guard !servers.isEmpty else {
             throw LoadError(.cannotFindHost, at: .routing, "The administrator lists no server of the app.")
         }
-        var generator = SystemRandomNumberGenerator()
-        return ServerSelection.order(servers, priority: \.priority, using: &generator)
+        return ServerSelection.order(servers, priority: \.priority)
     }
 }

@@ -16,8 +16,9 @@ import Testing
 
     private func order(seed: UInt64 = 1, of servers: [Server]? = nil) -> FailoverOrder {
         var generator = SeededGenerator(seed: seed)
-        return FailoverOrder(
-            servers ?? self.servers, endpoint: \.endpoint, priority: \.priority, using: &generator)
+        return FailoverOrder(servers ?? self.servers, endpoint: \.endpoint, priority: \.priority) {
+            $0.shuffled(using: &generator)
+        }
     }
 
     private func priority(_ endpoint: Endpoint) -> Int { servers.first { $0.endpoint == endpoint }?.priority ?? 0 }
