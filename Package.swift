@@ -567,6 +567,8 @@ let package = Package(
             path: "Tests/CacheChild"),
         // Prints each change of an app's link.
         .executableTarget(name: "ReachabilityChild", dependencies: ["Sallyport"], path: "Tests/ReachabilityChild"),
+        // An app under load while parts of its fleet fail.
+        .executableTarget(name: "FaultApp", dependencies: ["Sallyport"], path: "Tests/Faults/App"),
         .target(name: "DiskRecorder", path: "Tests/DiskRecorder"),
 
         // A service that takes Kerberos tokens, with channel bindings.
