@@ -25,7 +25,7 @@ OPERATIONS ?=
 
 lint_folders := $(wildcard Package.swift Modules Plugins Tests Benchmarks/Package.swift Benchmarks/Sources Examples)
 
-.PHONY: help dependencies build install test test-fleet outside docs demo demo-fleet bench counts profile soak sanitize mutants lint clean
+.PHONY: help dependencies build install test test-fleet outside docs demo demo-fleet faults bench counts profile soak sanitize mutants lint clean
 
 help: ## Lists the targets.
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*##/\t/' | expand -t 14
@@ -71,6 +71,12 @@ demo-fleet: ## Shows two gateways on a PostgreSQL, with a relay beside them; BRE
 	@Tests/Scripts/dependencies --demo-fleet
 	$(SWIFT) build --product sallyport
 	@BREAK="$(BREAK)" Tests/Scripts/with-postgresql Examples/FleetDemo/run "$$($(SWIFT) build --show-bin-path)"
+
+faults: ## Fails each part of a fleet in turn, and prints what happened to an app; as root, ten minutes; ONLY=TEXT.
+	@Tests/Scripts/dependencies --faults
+	$(SWIFT) build --product sallyport
+	$(SWIFT) build --product FaultApp
+	Tests/Faults/run "$$($(SWIFT) build --show-bin-path)" $(if $(ONLY),--only "$(ONLY)")
 
 bench: ## Prints the table of speed, side by side with the alternatives.
 	Benchmarks/run.sh
