@@ -40,9 +40,13 @@ SQUID = """\
 https_port 3129 tls-cert={folder}/relay.pem tls-key={folder}/relay.key clientca={folder}/ca.pem sslcontext=sallyport
 external_acl_type sallyport ttl=0 negative_ttl=0 concurrency=64 children-startup=1 children-max=4 %>a %>p %>la %>lp %DST %PORT %"USER_CERT {program} gateway acl-helper --guard {folder}/guard.sock
 acl sallyport external sallyport
+acl unavailable note sallyport unavailable
 acl CONNECT method CONNECT
 http_access deny !CONNECT
 http_access allow sallyport
+http_access deny unavailable
+deny_info 503:ERR_CANNOT_FORWARD unavailable
+reply_header_add Retry-After "10" unavailable
 http_access deny all
 cache deny all
 cache_mem 0 MB
@@ -175,6 +179,16 @@ class Fleet:
             "app", self.app_program, store, self.authority.file, f"{NAMES[0]}:{ECHO}",
             *(f"https://{name}:{PORT}/" for name in NAMES))
         self.app = App(process)
+
+    def uses(self, machine):
+        """How many connections the app has to a relay."""
+        return len(self.device.run("ss", "-tnH", "state", "established", f"dst {machine.address}").stdout.splitlines())
+
+    def relay_in_use(self):
+        """The name of the relay that carries the app's loads; those of the other cluster go through a relay as well after a
+        fault of the Squid."""
+        count, machine = max((self.uses(machine), machine.name) for machine in self.relays)
+        return machine if count else None
 
 
 class App:

@@ -106,6 +106,8 @@ extension GuardAnswer {
         switch self {
         case .allowed(let instance): "\(channel) OK user=\(instance)"
         case .refused(let message): "\(channel) ERR message=\(Self.quoted(message))"
+        // With `BH` Squid asks three times, and its rules do not see the note.
+        case .unavailable(let message): "\(channel) ERR sallyport=unavailable message=\(Self.quoted(message))"
         case .failed(let message): "\(channel) BH message=\(Self.quoted(message))"
         }
     }

@@ -4,6 +4,9 @@ package enum GuardAnswer: Sendable, Hashable {
     case allowed(instance: String)
     /// By the policy.
     case refused(String)
+    /// There is nothing to judge by, for now: no guard that answers, or one without word from its gateways. The relay opens
+    /// nothing, and tells its client that another relay may (503).
+    case unavailable(String)
     /// The question could not be judged. The relay opens nothing then either.
     case failed(String)
 
@@ -15,6 +18,7 @@ package enum GuardAnswer: Sendable, Hashable {
         switch self {
         case .allowed(let instance): "OK \(instance)"
         case .refused(let message): "ERR \(Self.plain(message))"
+        case .unavailable(let message): "UNAVAILABLE \(Self.plain(message))"
         case .failed(let message): "BH \(Self.plain(message))"
         }
     }
@@ -30,6 +34,7 @@ package enum GuardAnswer: Sendable, Hashable {
             guard Self.isInstance(rest) else { return nil }
             self = .allowed(instance: rest)
         case "ERR": self = .refused(rest)
+        case "UNAVAILABLE": self = .unavailable(rest)
         case "BH": self = .failed(rest)
         default: return nil
         }

@@ -20,7 +20,7 @@ package struct GuardClient: Sendable {
         let promise = loop.makePromise(of: GuardAnswer.self)
         let path = path
         let timer = loop.scheduleTask(in: patience) {
-            promise.succeed(.failed("The guard at \(path) does not answer."))
+            promise.succeed(.unavailable("The guard at \(path) does not answer."))
         }
         let line = ByteBuffer(bytes: question.line + [UInt8(ascii: "\n")])
         let connecting = ClientBootstrap(group: loop)
@@ -31,11 +31,11 @@ package struct GuardClient: Sendable {
                 }
             }
             .connect(unixDomainSocketPath: path)
-        connecting.whenFailure { _ in promise.succeed(.failed("The guard at \(path) cannot be reached.")) }
+        connecting.whenFailure { _ in promise.succeed(.unavailable("The guard at \(path) cannot be reached.")) }
         let answer = try? await promise.futureResult.get()
         timer.cancel()
         connecting.whenSuccess { $0.close(promise: nil) }
-        return answer ?? .failed("The guard at \(path) does not answer.")
+        return answer ?? .unavailable("The guard at \(path) does not answer.")
     }
 }
 

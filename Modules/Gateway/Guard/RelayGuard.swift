@@ -53,7 +53,7 @@ package actor RelayGuard {
 
 extension RelayGuard {
     func answer(_ question: GuardQuestion) async -> GuardAnswer {
-        if isEnding { return .failed("The guard ends.") }
+        if isEnding { return .unavailable("The guard ends.") }
         if let port, question.ends.local.port != port {
             return .failed("The relay asks for port \(question.ends.local.port), but --guard-port is \(port).")
         }
@@ -63,7 +63,7 @@ extension RelayGuard {
         if client.decide(question.target) == .unknown {
             // Another gateway may have issued it a moment ago.
             await client.catchUp()
-            if isEnding { return .failed("The guard ends.") }
+            if isEnding { return .unavailable("The guard ends.") }
         }
         let verdict = RelayJudgement(client.decide(question.target), of: question.target)
         guard case .allowed(let instance) = verdict, port != nil else { return verdict.answer }
@@ -152,7 +152,7 @@ extension RelayGuard {
     func reconsider() async {
         await forEach { guardian, tunnel in
             let judgement = RelayJudgement(tunnel.client.reconsider(tunnel.target), of: tunnel.target)
-            if case .refused(let reason) = judgement { guardian.end(tunnel, because: reason) }
+            if let reason = judgement.refusal { guardian.end(tunnel, because: reason) }
         }
     }
 

@@ -36,7 +36,7 @@ extension FuzzTarget {
         try demand((try? GuardQuestion(line: question.line)) == question, "A question is read as another.")
     }
 
-    private static let guardAnswer = FuzzTarget("guard-answer", words: ["OK ", "ERR ", "BH ", "a-1"]) {
+    private static let guardAnswer = FuzzTarget("guard-answer", words: ["OK ", "ERR ", "BH ", "UNAVAILABLE ", "a-1"]) {
         line throws(BrokenProperty) in
         guard let answer = GuardAnswer(line: line) else { return }
         if case .allowed = answer { try demand(line.starts(with: "OK ".utf8), "Something else opens a tunnel.") }

@@ -90,6 +90,9 @@ struct ACLQueryTests {
     @Test func answersAreLinesOfSquids() {
         #expect(GuardAnswer.allowed(instance: "1-a").squidLine(channel: 5) == "5 OK user=1-a")
         #expect(GuardAnswer.refused("No \"a\\b\"\n").squidLine(channel: 5) == #"5 ERR message="No \"a\\b\"?""#)
+        #expect(
+            GuardAnswer.unavailable("No guard.").squidLine(channel: 5)
+                == #"5 ERR sallyport=unavailable message="No guard.""#)
         #expect(GuardAnswer.failed("Ä").squidLine(channel: 5) == #"5 BH message="?""#)
     }
 }

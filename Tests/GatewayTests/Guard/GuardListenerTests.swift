@@ -67,7 +67,7 @@ import Testing
     }
 
     @Test func withoutAGuardNothingIsAllowed() async throws {
-        guard case .failed(let message) = await GuardClient(path: path).ask(try Self.question()) else {
+        guard case .unavailable(let message) = await GuardClient(path: path).ask(try Self.question()) else {
             return #expect(Bool(false))
         }
         #expect(message.contains(path) && message.contains("cannot be reached"))
@@ -79,7 +79,7 @@ import Testing
         defer { close(descriptor) }
         let start = ContinuousClock.now
         let answer = await GuardClient(path: path, patience: .milliseconds(300)).ask(try Self.question())
-        guard case .failed(let message) = answer else { return #expect(Bool(false)) }
+        guard case .unavailable(let message) = answer else { return #expect(Bool(false)) }
         #expect(message.contains("does not answer") && .now - start < .seconds(5))
     }
 

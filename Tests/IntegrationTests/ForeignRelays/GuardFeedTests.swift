@@ -40,7 +40,7 @@ struct GuardFeedTests {
             process.signal(SIGTERM)
             #expect(try await process.outcome(within: .seconds(20)).status == 0)
             #expect(try await eventually(within: .seconds(1)) { !tunnel.isRunning })
-            #expect(try await foreign.status(foreign.url("/report.txt"), as: client) == "403")
+            #expect(try await foreign.status(foreign.url("/report.txt"), as: client) == "503")
         }
     }
 }
