@@ -1,12 +1,13 @@
 internal import SallyportCore
 internal import SallyportLoading
+internal import SallyportTransport
 
 extension Way {
-    /// Tries the first cluster of relays, and the secondary one if no relay of the first can be reached; in the other
+    /// Tries the first cluster of relays, and the secondary one if no relay of the first can be used; in the other
     /// order for a while after that was so.
     ///
-    /// Nothing was sent to a server by then, so that any request may be tried again. A relay that answers and refuses,
-    /// or that is not trusted, is no reason to try the other cluster.
+    /// Nothing was sent to a server by then, so that any request may be tried again. A relay that refuses because of the
+    /// policy or the server, or that is not trusted, is no reason to try the other cluster.
     ///
     /// - Parameter attempt: is given whether it goes through the secondary cluster.
     /// - Throws: the error of the last attempt.
@@ -17,8 +18,8 @@ extension Way {
         do throws(LoadError) {
             return try await observed(begins, attempt)
         } catch {
-            guard error.saysThatNoRelayWasReached, !Task.isCancelled else { throw error }
-            recorder?.decided(.retry, "\(error.code)", because: "no relay of the other cluster could be reached")
+            guard error.saysThatNoRelayServes, !Task.isCancelled else { throw error }
+            recorder?.decided(.retry, "\(error.code)", because: "no relay of the other cluster could be used")
         }
         return try await observed(!begins, attempt)
     }
@@ -31,16 +32,17 @@ extension Way {
             if !isOfSecondary { relay?.avoidance.finish() }
             return result
         } catch {
-            if !isOfSecondary, error.saysThatNoRelayWasReached { relay?.avoidance.begin() }
+            if !isOfSecondary, error.saysThatNoRelayServes { relay?.avoidance.begin() }
             throw error
         }
     }
 }
 
 extension LoadError {
-    /// Whether there was no connection with any relay of the cluster; one that fell silent or was cut off in its
-    /// handshake is none.
-    fileprivate var saysThatNoRelayWasReached: Bool {
+    /// Whether there was no connection with any relay of the cluster, or the last one says that it cannot serve now. One
+    /// that fell silent or was cut off in its handshake is none.
+    fileprivate var saysThatNoRelayServes: Bool {
         code == .relayUnreachable || (step == .relayTLS && [.connectionLost, .idleTimeout].contains(code))
+            || (underlying as? RelayRefusal)?.avoidance != nil
     }
 }

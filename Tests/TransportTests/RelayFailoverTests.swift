@@ -127,6 +127,85 @@ struct RelayFailoverTests {
         #expect(slow.acceptedConnections == 1)
     }
 
+    /// Answers each CONNECT with a refusal, whose fields are given without the last line's end.
+    private func refusing(_ status: Int, _ fields: String...) throws -> TestServer {
+        try TestServer { [world] connection in
+            guard let client = world.relayTLS.accept(connection), client.readHead() != nil else { return }
+            let lines = ["HTTP/1.1 \(status) No", "Content-Length: 0", "Connection: close"] + fields
+            client.write(lines.joined(separator: "\r\n") + "\r\n\r\n")
+        }
+    }
+
+    private static let leaseIsOver = "Proxy-Status: sallyport; error=proxy_internal_error; details=\"no word\""
+
+    @Test func anyRequestGoesOnIfTheRelayCannotServeAndTheRelayIsAvoided() async throws {
+        let bad = try refusing(503, Self.leaseIsOver)
+        let access = try world.access(to: [bad.port, good.port])
+        for session in ["one", "two"] {
+            let path = ConnectionPath(relay: access, partition: ConnectionPartition(.session(session)))
+            #expect(try await load(.post, body: .bytes([1]), via: path) == good.port)
+        }
+        #expect(bad.acceptedConnections == 1)
+        let failover = access.failover
+        #expect(failover.relays(butLast: nil, .now + .seconds(25)).map(\.port) == [good.port, bad.port])
+        #expect(failover.relays(butLast: nil, .now + .seconds(31)).first?.port == bad.port)
+    }
+
+    @Test func streamsGoOnFromARelayThatCannotServe() async throws {
+        let bad = try refusing(503, "Proxy-Status: sallyport; error=connection_limit_reached")
+        let request = TunnelRequest(to: try #require(try origin.url().endpoint), isSecure: false)
+        let tunnel = try await transport.tunnel(request, via: path(bad))
+        #expect(tunnel.facts.connection.relay?.port == good.port)
+        tunnel.reset()
+        #expect(bad.acceptedConnections == 1)
+    }
+
+    @Test(arguments: [("7", 6, 8), ("86400", 299, 301), ("Tue, 24 Nov 2026 18:42:22 GMT", -1, 0), ("0", -1, 0)])
+    func aRelayIsAvoidedForAsLongAsItSaysWithALimit(_ said: String, _ still: Int, _ over: Int) async throws {
+        let bad = try refusing(503, "Retry-After: \(said)")
+        let access = try world.access(to: [bad.port, good.port])
+        #expect(try await load(via: ConnectionPath(relay: access)) == good.port)
+        if still > 0 { #expect(access.failover.relays(butLast: nil, .now + .seconds(still)).first?.port == good.port) }
+        #expect(access.failover.relays(butLast: nil, .now + .seconds(over)).first?.port == bad.port)
+    }
+
+    /// Squid and Apache say so of a server that they cannot reach, too.
+    @Test func aRelayThatSaysNoMoreThan503IsNotAvoided() async throws {
+        let bad = try refusing(503)
+        let access = try world.access(to: [bad.port, good.port])
+        #expect(try await load(via: ConnectionPath(relay: access)) == good.port)
+        #expect(access.failover.relays().first?.port == bad.port)
+    }
+
+    @Test(arguments: [
+        (403, "error=http_request_denied"), (502, "error=connection_refused"), (504, "error=dns_timeout"),
+        (503, "error=destination_unavailable"),
+        (503, "details=\"error=proxy_internal_error\\\"\"; error=destination_unavailable"),
+        (502, "error=proxy_internal_error"), (407, "error=proxy_internal_error"),
+    ])
+    func aVerdictIsTakenFromTheFirstRelay(_ status: Int, _ error: String) async throws {
+        let bad = try refusing(
+            status, "Proxy-Status: far; error=connection_limit_reached, near; \(error)", "Retry-After: 9")
+        let access = try world.access(to: [bad.port, good.port])
+        let failure = await #expect(throws: LoadError.self) {
+            try await load(via: ConnectionPath(relay: access))
+        }
+        #expect(failure?.code == .relayRefused && failure?.message.contains("\(status)") == true)
+        #expect(good.acceptedConnections == 0 && access.failover.relays().first?.port == bad.port)
+    }
+
+    @Test func ifNoRelayCanServeALoadFailsWithTheLastOnesRefusal() async throws {
+        let one = try refusing(503, Self.leaseIsOver)
+        let two = try refusing(503, "Proxy-Status: sallyport; error=connection_limit_reached")
+        let path = ConnectionPath(relay: try world.access(to: [one.port, two.port]))
+        for last in ["connection_limit_reached", "connection_limit_reached"] {
+            let error = await #expect(throws: LoadError.self) { try await load(via: path) }
+            #expect(error?.code == .relayRefused && error?.step == .relayConnect)
+            #expect(error?.message.contains("The relay answered CONNECT with 503, sallyport; error=\(last)") == true)
+        }
+        #expect(one.acceptedConnections == 2 && two.acceptedConnections == 2)
+    }
+
     @Test func withoutARelayLeftALoadFailsWithItsOwnError() async throws {
         let (one, two) = (try breaking(), try breaking())
         let path = ConnectionPath(relay: try world.access(to: [one.port, two.port]))

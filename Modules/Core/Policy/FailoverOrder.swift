@@ -26,7 +26,7 @@ package struct FailoverOrder: Sendable, Hashable {
 
     package var count: Int { drawn.count }
 
-    /// All servers. If all have failed, the one that failed first comes first.
+    /// All servers. If all have failed, the one whose time is over first comes first.
     package func order(at now: ContinuousClock.Instant) -> [Endpoint] {
         guard !failures.isEmpty else { return drawn }
         let avoided = drawn.filter { isAvoided($0, at: now) }.map { ($0, failures[$0] ?? now) }
@@ -40,9 +40,11 @@ package struct FailoverOrder: Sendable, Hashable {
     /// Whether a server is left that has not failed a moment ago.
     package func hasFresh(at now: ContinuousClock.Instant) -> Bool { drawn.contains { !isAvoided($0, at: now) } }
 
-    package mutating func failed(_ server: Endpoint, at now: ContinuousClock.Instant) {
+    package mutating func failed(
+        _ server: Endpoint, at now: ContinuousClock.Instant, for penalty: Duration = penalty
+    ) {
         guard drawn.contains(server) else { return }
-        failures[server] = now + Self.penalty
+        failures[server] = now + penalty
     }
 
     package mutating func answered(_ server: Endpoint) { failures[server] = nil }

@@ -23,7 +23,9 @@ package final class RelayFailover: Sendable {
         return all.filter { $0 != last } + [last]
     }
 
-    package func failed(_ relay: Endpoint, _ now: ContinuousClock.Instant = .now) {
-        order.withLock { $0.failed(relay, at: now) }
+    package func failed(
+        _ relay: Endpoint, for penalty: Duration = FailoverOrder.penalty, _ now: ContinuousClock.Instant = .now
+    ) {
+        order.withLock { $0.failed(relay, at: now, for: penalty) }
     }
 }

@@ -83,7 +83,7 @@ struct ErrorMap {
             let detail = answer.proxyStatus.map { ", \($0)" } ?? ""
             return LoadError(
                 .relayRefused, at: .relayConnect, "The relay answered CONNECT with \(answer.status)\(detail).",
-                underlying: RelayRefusal(status: answer.status, proxyStatus: answer.proxyStatus))
+                underlying: RelayRefusal(answer))
         }
         if code == CURLE_OPERATION_TIMEDOUT {
             return LoadError(.idleTimeout, at: .relayConnect, "The relay did not answer CONNECT in time.")
@@ -131,15 +131,3 @@ struct ErrorMap {
 /// No server answered within the time limit for connecting: the underlying error of `cannotConnect` and
 /// `relayUnreachable`.
 package struct ConnectTimeout: Error, Sendable, Hashable {}
-
-/// A relay's refusal of CONNECT: the underlying error of `relayRefused`.
-package struct RelayRefusal: Error, Sendable, Hashable {
-    package let status: Int
-    /// The field of that name (RFC 9209).
-    package let proxyStatus: String?
-
-    /// The relay's own time-out.
-    package var isTimeout: Bool { status == 504 }
-    /// Whether the relay's policy forbids the connection.
-    package var isForbidden: Bool { status == 403 }
-}

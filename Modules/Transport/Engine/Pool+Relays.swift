@@ -14,6 +14,11 @@ extension Pool {
     /// The next relay is tried if no request was sent through this one yet: whatever the request is, the server has seen
     /// nothing of it.
     func triesNextRelay(_ attempt: Attempt, _ failure: LoadError) -> Bool {
+        if let refusal = failure.underlying as? RelayRefusal {
+            guard refusal.isWorthAnotherRelay, let failed = attempt.relays.popFirst() else { return false }
+            if let avoidance = refusal.avoidance { failover?.failed(failed, for: avoidance) }
+            return !attempt.relays.isEmpty
+        }
         let isUnreached = [.nameLookup, .connect, .relayTLS].contains(attempt.reachedStep)
         guard isUnreached || failure.isEndBeforeRelayAnswered(attempt), let failed = attempt.relays.popFirst() else {
             return false

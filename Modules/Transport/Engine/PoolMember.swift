@@ -143,6 +143,8 @@ struct RelayAnswer {
 
     private(set) var status = 0
     private(set) var proxyStatus: String?
+    /// The value of `Retry-After`, if it is a number of seconds.
+    private(set) var retryAfter: Duration?
     /// The values of `Proxy-Authenticate`.
     private(set) var challenges: [String] = []
     private var bytes = 0
@@ -158,6 +160,7 @@ struct RelayAnswer {
         let value = text[text.index(after: colon)...].drop { $0 == " " }
         switch text[..<colon].lowercased() {
         case "proxy-status": proxyStatus = String(value.prefix(512))
+        case "retry-after": retryAfter = UInt32(value).map { .seconds($0) }
         case "proxy-authenticate": challenges.append(String(value))
         default: break
         }

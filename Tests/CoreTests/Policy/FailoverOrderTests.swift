@@ -45,6 +45,16 @@ import Testing
         #expect(order.order(at: end) == drawn)
     }
 
+    @Test func theTimeMayBeGivenForEach() {
+        var order = order()
+        let drawn = order.order(at: start)
+        order.failed(drawn[0], at: start, for: .seconds(90))
+        order.failed(drawn[1], at: start + .seconds(1))
+        #expect(Array(order.order(at: start + .seconds(30)).suffix(2)) == [drawn[1], drawn[0]])
+        #expect(order.order(at: start + .seconds(89)).last == drawn[0])
+        #expect(order.order(at: start + .seconds(90)) == drawn)
+    }
+
     @Test func ofThoseThatFailedTheOneThatFailedFirstIsTriedFirst() {
         var order = order()
         let drawn = order.order(at: start)

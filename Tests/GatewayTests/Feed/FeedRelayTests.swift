@@ -1,8 +1,11 @@
 import Foundation
+import HTTPTypes
 import Logging
 import SallyportBase
 import SallyportCore
+import SallyportLoading
 import SallyportSecureStore
+import SallyportTransport
 import SallyportWire
 import TestSupport
 import Testing
@@ -128,5 +131,71 @@ import Testing
             _ = try await rerunning.value
         }
         try await origin.close()
+    }
+
+    /// The lease of the first one is shorter, and ends while no gateway answers; the second one goes on by its own.
+    @Test func anAppTurnsToAnotherRelayWhenTheLeaseOfOneIsOver() async throws {
+        let origin = try TestServer { $0.answerAll("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok") }
+        let data = try await DataFixture(standsStill: false)
+        try await data.perform(.addServer(.init(endpoint: "127.0.0.1:\(origin.port)")))
+        let identity = try await data.identity()
+        let quiet = Logger(label: "gateway") { _ in SwiftLogNoOpLogHandler() }
+        let gateway = Gateway(data: data.data, at: data.path, configuration: .loopback, logger: quiet)
+        let running = Task { try await gateway.run() }
+        _ = try await gateway.listeners()
+        let first = try await EnrolledRelay.enrolled(at: data.data)
+        let second = try await EnrolledRelay.enrolled(at: data.data, named: "b.localhost")
+        let trust = first.membership.trust
+        try await first.run(lease: .seconds(2)) { one in
+            try await second.run { two in
+                let relays = [
+                    RelayAccess.Relay(try Endpoint("localhost:\(one.port)"), priority: 1),
+                    RelayAccess.Relay(try Endpoint("b.localhost:\(two.port)"), priority: 2),
+                ]
+                for relay in relays { try await Self.awaitWord(at: relay, trust, identity, for: origin) }
+                running.cancel()
+                _ = try await running.value
+                let isOver = try await eventually {
+                    try await one.connect(to: origin.port, as: identity).status == 503
+                }
+                try #require(isOver)
+                let access = RelayAccess(
+                    cluster: "main", relays: relays, authorities: trust, identity: identity)
+                try await Self.expectTraffic(to: origin, through: two, of: access)
+                #expect(access.failover.relays().map(\.port) == [two.port, one.port])
+            }
+        }
+    }
+
+    /// Waits until a relay opens tunnels.
+    private static func awaitWord(
+        at relay: RelayAccess.Relay, _ trust: [[UInt8]], _ identity: ClientIdentity, for origin: TestServer
+    ) async throws {
+        let transport = Transport()
+        let path = ConnectionPath(
+            relay: RelayAccess(cluster: "main", relays: [relay], authorities: trust, identity: identity))
+        let isServing = try await eventually(within: .seconds(20)) {
+            let response = try? await transport.exchange(.init(.get, origin.url()), via: path)
+            return response?.head.status == .ok
+        }
+        await transport.shutdown()
+        try #require(isServing, "\(relay.endpoint)")
+    }
+
+    private static func expectTraffic(
+        to origin: TestServer, through relay: RunningRelay, of access: RelayAccess
+    ) async throws {
+        let transport = Transport()
+        let path = ConnectionPath(relay: access)
+        for method in [HTTPRequest.Method.get, .post] {
+            let response = try await transport.exchange(.init(method, origin.url()), via: path)
+            _ = try await response.body.collect(upTo: .bytes(2))
+            #expect(response.facts.connection.relay?.port == relay.port)
+        }
+        let target = try #require(try origin.url().endpoint)
+        let tunnel = try await transport.tunnel(TunnelRequest(to: target, isSecure: false), via: path)
+        #expect(tunnel.facts.connection.relay?.port == relay.port)
+        tunnel.reset()
+        await transport.shutdown()
     }
 }

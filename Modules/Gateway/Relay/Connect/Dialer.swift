@@ -120,7 +120,7 @@ extension Dialer {
         case ENETUNREACH, EHOSTUNREACH, EADDRNOTAVAIL, EAFNOSUPPORT, EINVAL:
             return RelayRefusal(502, ProxyStatus.ErrorType.destinationIPUnroutable, "No way leads to the server.")
         default:
-            return RelayRefusal(503, ProxyStatus.ErrorType.destinationUnavailable, "The server cannot be reached.")
+            return RelayRefusal(502, ProxyStatus.ErrorType.destinationUnavailable, "The server cannot be reached.")
         }
     }
 }

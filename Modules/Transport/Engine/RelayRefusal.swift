@@ -1,0 +1,69 @@
+internal import SallyportCore
+
+/// A relay's refusal of CONNECT: the underlying error of `relayRefused`.
+package struct RelayRefusal: Error, Sendable, Hashable {
+    /// The longest time for which a relay is tried last because its `Retry-After` says so.
+    package static let longestAvoidance = Duration.seconds(300)
+
+    package let status: Int
+    /// The field of that name (RFC 9209).
+    package let proxyStatus: String?
+    /// For how long the relay that refused is tried last, because it cannot open tunnels itself; nil if nothing says
+    /// that it is the reason.
+    package let avoidance: Duration?
+
+    init(_ answer: RelayAnswer) {
+        (status, proxyStatus) = (answer.status, answer.proxyStatus)
+        let isOwn = answer.error.map(Self.ownErrors.contains) ?? false
+        let isAvoided = answer.status == 503 && (isOwn || answer.retryAfter != nil)
+        avoidance = isAvoided ? min(answer.retryAfter ?? FailoverOrder.penalty, Self.longestAvoidance) : nil
+    }
+
+    /// The relay's own time-out.
+    package var isTimeout: Bool { status == 504 }
+    /// Whether the relay's policy forbids the connection.
+    package var isForbidden: Bool { status == 403 }
+
+    /// Whether another relay may open the tunnel that this one does not. One that answers 503 and says no more, as Squid
+    /// and Apache do of a server too, is no reason to avoid it.
+    var isWorthAnotherRelay: Bool { status == 503 && !(proxyStatus.map(Self.blamesServer) ?? false) }
+
+    private static func blamesServer(_ proxyStatus: String) -> Bool {
+        RelayAnswer.error(in: proxyStatus) == "destination_unavailable"
+    }
+
+    /// The error types (RFC 9209 §2.3) of a proxy that cannot serve now.
+    private static let ownErrors: Set<String> = [
+        "connection_limit_reached", "proxy_internal_error", "proxy_configuration_error",
+    ]
+}
+
+extension RelayAnswer {
+    /// The error type that the proxy has given.
+    fileprivate var error: String? { proxyStatus.flatMap(Self.error) }
+
+    /// The error type of the last member of `Proxy-Status`, which is of the proxy that answered (RFC 9209 §2).
+    fileprivate static func error(in proxyStatus: String) -> String? {
+        var (error, isQuoted, isEscaped, part): (String?, Bool, Bool, String) = (nil, false, false, "")
+        func end(_ part: String) {
+            let words = part.split(separator: "=", maxSplits: 1).map { $0.drop { $0 == " " } }
+            if words.count == 2, words[0] == "error" { error = String(words[1]) }
+        }
+        for character in proxyStatus {
+            if isQuoted {
+                (isQuoted, isEscaped) = (isEscaped || character != "\"", !isEscaped && character == "\\")
+                continue
+            }
+            switch character {
+            case "\"": isQuoted = true
+            case ";", ",":
+                end(part)
+                part = ""
+                if character == "," { error = nil }
+            default: part.append(character)
+            }
+        }
+        end(part)
+        return error
+    }
+}
