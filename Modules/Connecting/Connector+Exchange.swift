@@ -37,19 +37,21 @@ extension Connector {
             return try await send(request, by: known, in: context, with: ways, after: failure)
         }
         return try await known.way.firstReached(recorder: context.recorder) {
-            isOfSecondary throws(LoadError) in
-            try await self.send(request, by: isOfSecondary ? secondary : known, in: context, with: ways)
+            isOfSecondary, isFirst throws(LoadError) in
+            try await self.send(
+                request, by: isOfSecondary ? secondary : known, in: context, with: ways, hasOtherCluster: isFirst)
         }
     }
 
     private nonisolated func send(
         _ request: LoadRequest, by known: KnownWays.Known, in context: LoadContext, with ways: KnownWays,
-        after failure: LoadError? = nil
+        after failure: LoadError? = nil, hasOtherCluster: Bool = false
     ) async throws(LoadError) -> LoadResponse {
         let proxy = try proxy(for: request, by: known, in: context)
         var fields = try fields(of: request, through: proxy, in: context, with: ways)
         if context.isToBeSigned { await context.signer?.sign(&fields) }
-        let (exchange, path) = order(for: request, saying: fields, by: known, through: proxy, in: context, with: ways)
+        var (exchange, path) = order(for: request, saying: fields, by: known, through: proxy, in: context, with: ways)
+        exchange.hasOtherCluster = hasOtherCluster
         let order = ExchangeOrder(request: exchange, path: path, known: known, proxy: proxy, recorder: context.recorder)
         let (response, isByAppsWord): (ExchangeResponse, Bool)
         do throws(LoadError) {

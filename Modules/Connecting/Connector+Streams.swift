@@ -20,8 +20,12 @@ extension Connector {
             guard let secondary = way.bySecondary else {
                 return try await stream(request, by: way, with: settings, asking: questions)
             }
-            return try await way.firstReached(recorder: questions.recorder) { [request] isSecond throws(LoadError) in
-                try await self.stream(request, by: isSecond ? secondary : way, with: settings, asking: questions)
+            return try await way.firstReached(recorder: questions.recorder) {
+                [request] isSecond, isFirst throws(LoadError) in
+                var request = request
+                request.hasOtherCluster = isFirst
+                return try await self.stream(
+                    request, by: isSecond ? secondary : way, with: settings, asking: questions)
             }
         } catch {
             questions.recorder?.ended(.failed(error))

@@ -9,26 +9,26 @@ extension Way {
     /// Nothing was sent to a server by then, so that any request may be tried again. A relay that refuses because of the
     /// policy or the server, or that is not trusted, is no reason to try the other cluster.
     ///
-    /// - Parameter attempt: is given whether it goes through the secondary cluster.
+    /// - Parameter attempt: is given whether it goes through the secondary cluster, and whether it is the first one.
     /// - Throws: the error of the last attempt.
     func firstReached<Result: Sendable>(
-        recorder: LoadRecorder?, _ attempt: (Bool) async throws(LoadError) -> Result
+        recorder: LoadRecorder?, _ attempt: (Bool, Bool) async throws(LoadError) -> Result
     ) async throws(LoadError) -> Result {
         let begins = relay?.avoidance.holds() ?? false
         do throws(LoadError) {
-            return try await observed(begins, attempt)
+            return try await observed(begins, isFirst: true, attempt)
         } catch {
             guard error.saysThatNoRelayServes, !Task.isCancelled else { throw error }
             recorder?.decided(.retry, "\(error.code)", because: "no relay of the other cluster could be used")
         }
-        return try await observed(!begins, attempt)
+        return try await observed(!begins, isFirst: false, attempt)
     }
 
     private func observed<Result: Sendable>(
-        _ isOfSecondary: Bool, _ attempt: (Bool) async throws(LoadError) -> Result
+        _ isOfSecondary: Bool, isFirst: Bool, _ attempt: (Bool, Bool) async throws(LoadError) -> Result
     ) async throws(LoadError) -> Result {
         do throws(LoadError) {
-            let result = try await attempt(isOfSecondary)
+            let result = try await attempt(isOfSecondary, isFirst)
             if !isOfSecondary { relay?.avoidance.finish() }
             return result
         } catch {
@@ -40,9 +40,10 @@ extension Way {
 
 extension LoadError {
     /// Whether there was no connection with any relay of the cluster, or the last one says that it cannot serve now. One
-    /// that fell silent or was cut off in its handshake is none.
+    /// that fell silent or was cut off in its handshake is none, nor is one that ended before it had answered CONNECT.
     fileprivate var saysThatNoRelayServes: Bool {
         code == .relayUnreachable || (step == .relayTLS && [.connectionLost, .idleTimeout].contains(code))
+            || (step == .relayConnect && code == .connectionLost)
             || (underlying as? RelayRefusal)?.avoidance != nil
     }
 }

@@ -11,6 +11,9 @@ extension Pool {
         failover.map { $0.relays(butLast: last)[...] } ?? []
     }
 
+    /// Whether what is lost at one relay may go on through another one, of this cluster or of the caller's other one.
+    func hasAnotherRelay(for attempt: Attempt) -> Bool { attempt.hasOtherCluster || (failover?.count ?? 0) > 1 }
+
     /// The next relay is tried if no request was sent through this one yet: whatever the request is, the server has seen
     /// nothing of it.
     func triesNextRelay(_ attempt: Attempt, _ failure: LoadError) -> Bool {
@@ -67,10 +70,14 @@ extension Pool {
             let access = configuration.path.relay
         else { return false }
         if let handle = attempt.transfer, [.nameLookup, .connect, .relayTLS].contains(attempt.reachedStep) {
-            guard attempt.relays.count > 1 else { return false }
+            guard attempt.relays.count > 1 || attempt.hasOtherCluster else { return false }
             guard now >= attempt.dialed.advanced(by: RelayWatch.patience) else { return true }
             attempt.relays.removeFirst()
             access.failover.failed(relay)
+            guard !attempt.relays.isEmpty else {
+                end(member, .gone(relay, at: attempt.reachedStep))
+                return false
+            }
             restart(attempt, handle)
             return true
         }
@@ -96,7 +103,8 @@ extension Pool {
 
     private func move(_ member: any PoolMember, from relay: Endpoint) {
         let attempt = member.attempt
-        guard attempt.failure == nil, !attempt.isLost, let failover, attempt.moves + 1 < failover.count else { return }
+        guard attempt.failure == nil, !attempt.isLost, let failover else { return }
+        guard attempt.moves + 1 < failover.count else { return leave(member, relay) }
         if let exchange = member as? Exchange {
             guard exchange.mayMove else { return }
             guard attempt.transfer != nil else {
@@ -114,7 +122,37 @@ extension Pool {
     }
 }
 
+// MARK: The other cluster
+
+extension Pool {
+    /// No relay of this cluster is left for what may be repeated.
+    private func leave(_ member: any PoolMember, _ relay: Endpoint) {
+        guard mayLeave(member) else { return }
+        end(member, .gone(relay, at: member.attempt.reachedStep))
+    }
+
+    private func mayLeave(_ member: any PoolMember) -> Bool {
+        guard member.attempt.hasOtherCluster else { return false }
+        return (member as? Exchange)?.mayMove ?? (member as? TunnelOpening)?.isOpening ?? false
+    }
+
+    /// The failure of a member whose connection broke: that no relay serves, if it may go on through the other cluster.
+    func unserved(_ member: any PoolMember, _ failure: LoadError) -> LoadError {
+        guard failure.code == .connectionLost, mayLeave(member), let relay = relay(of: member.attempt) else {
+            return failure
+        }
+        return .gone(relay, at: failure.step ?? member.attempt.step, underlying: failure)
+    }
+}
+
 extension LoadError {
+    fileprivate static func gone(
+        _ relay: Endpoint, at step: LoadError.Step, underlying: LoadError? = nil
+    ) -> LoadError {
+        LoadError(
+            .relayUnreachable, at: step, "The relay \(relay) does not answer any more.", underlying: underlying)
+    }
+
     /// Whether the relay took the connection, and ended it without a word.
     fileprivate func isEndBeforeRelayAnswered(_ attempt: Attempt) -> Bool {
         code == .connectionLost && attempt.reachedStep == .relayConnect && attempt.relayAnswer.status == 0

@@ -20,7 +20,7 @@ final class Pool: DescriptorHandler, TurnObserver {
     private let isMultiplexing: Bool
     let loop: EventLoop
     /// Notices relays that fall silent; nil if there is no other to turn to.
-    private(set) lazy var relayWatch = failover.flatMap { $0.count > 1 ? RelayWatch(pool: self) : nil }
+    private(set) lazy var relayWatch = failover.map { _ in RelayWatch(pool: self) }
     /// Is told of a relay from which a member has heard nothing for a while.
     var suspects: ((Endpoint, RelayAccess) -> Void)?
     /// Accepts no new exchange, and is released with its last member.
@@ -167,7 +167,7 @@ final class Pool: DescriptorHandler, TurnObserver {
 
     private func begin(_ member: any PoolMember) {
         wasUsed = true
-        relayWatch?.watch()
+        if hasAnotherRelay(for: member.attempt) { relayWatch?.watch() }
         if let exchange = member as? Exchange, let origin = exchange.attempt.claim?.origin {
             exchange.usesOwnHTTP = speaksHTTP1(for: exchange, to: origin)
             if exchange.usesOwnHTTP, sendsOverIdleConnection(exchange, to: origin) { return }
@@ -238,7 +238,7 @@ final class Pool: DescriptorHandler, TurnObserver {
     /// Ends the member with the loss's failure, unless it has ended meanwhile.
     func tell(_ loss: UnexplainedLoss) {
         guard members.contains(loss.member) else { return }
-        remove(loss.member, loss.failure, isReusable: true)
+        remove(loss.member, unserved(loss.member, loss.failure), isReusable: true)
     }
 
     /// The exchange of a connection of our own is over.

@@ -73,6 +73,9 @@ class Attempt {
     final var movedFrom: Endpoint?
     /// How often it was sent again through another relay.
     final var moves = 0
+    /// Whether the caller goes on through another cluster if no relay of this one serves: then none is waited for that
+    /// may be there no longer, the last one included.
+    final let hasOtherCluster: Bool
     final var relayAnswer = RelayAnswer()
     final var isSignalled = false
     /// Its connection broke, and the reason is being asked for.
@@ -91,16 +94,18 @@ class Attempt {
     /// The server that the transfer is for.
     final let endpoint: Endpoint
 
-    init(_ claim: OriginClaim, since start: LoopInstant) {
+    init(_ claim: OriginClaim, since start: LoopInstant, orByOtherCluster hasOtherCluster: Bool) {
         self.claim = claim
         self.start = start
+        self.hasOtherCluster = hasOtherCluster
         endpoint = claim.origin.endpoint
     }
 
     /// A transfer without a limit.
-    init(to endpoint: Endpoint, since start: LoopInstant) {
+    init(to endpoint: Endpoint, since start: LoopInstant, orByOtherCluster hasOtherCluster: Bool) {
         self.endpoint = endpoint
         self.start = start
+        self.hasOtherCluster = hasOtherCluster
     }
 
     /// Forgets a connection that could not be established.

@@ -33,7 +33,7 @@ final class Exchange: Attempt, LoopObject {
         state = ExchangeState(handle.request)
         download = Download(headerLimit: handle.request.headerLimit.bytes)
         let claim = OriginClaim(origin: handle.origin, limit: handle.request.connectionsPerOrigin)
-        super.init(claim, since: handle.start)
+        super.init(claim, since: handle.start, orByOtherCluster: handle.request.hasOtherCluster)
     }
 
     var request: ExchangeRequest { handle.request }

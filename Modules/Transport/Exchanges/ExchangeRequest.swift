@@ -59,6 +59,9 @@ package struct ExchangeRequest: Sendable {
     /// another one ends with ``LoadError/Code/connectionLost`` before anything is sent; if nothing was sent that cannot
     /// be sent again, ``BoundConnectionLost`` is its underlying error.
     package var requiredConnection: UInt64?
+    /// Whether the caller goes on through another cluster of relays if none of this path's serves. A relay that is there no
+    /// longer then ends the attempt with ``LoadError/Code/relayUnreachable``, if what was asked for may be repeated.
+    package var hasOtherCluster = false
 
     package init(
         _ method: HTTPRequest.Method = .get, _ url: RequestURL, headerFields: HTTPFields = [:],

@@ -17,7 +17,8 @@ final class TunnelOpening: Attempt, LoopObject {
     init(_ handle: OpeningHandle, answering continuation: Continuation) {
         self.handle = handle
         self.continuation = continuation
-        super.init(to: handle.request.endpoint, since: handle.start)
+        super.init(
+            to: handle.request.endpoint, since: handle.start, orByOtherCluster: handle.request.hasOtherCluster)
         applicationProtocols = handle.applicationProtocols
     }
 

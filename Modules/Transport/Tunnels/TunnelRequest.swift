@@ -17,6 +17,9 @@ package struct TunnelRequest: Sendable {
     package var countsPauses = true
     /// The instant at which the tunnel ends, even if it is in use; none if nil.
     package var deadline: ContinuousClock.Instant?
+    /// Whether the caller goes on through another cluster of relays if none of this path's serves. A relay that is there no
+    /// longer then ends the attempt with ``LoadError/Code/relayUnreachable``, if what was asked for may be repeated.
+    package var hasOtherCluster = false
     /// Called on the loop when the tunnel has ended, or could not be opened; it must not block.
     package var reporter: (@Sendable (ExchangeReport) -> Void)?
 
