@@ -1,61 +1,69 @@
 /// Tasks that no other task awaits, kept from start to end so that a shutdown can cancel them and wait for them.
+///
+/// They are children of one task, which starts them in the order in which they were asked for, and ends with the last of
+/// them.
 package final class DetachedTasks: Sendable {
-    private struct State {
-        var tasks: [Int: Task<Void, Never>] = [:]
-        var next = 0
-        var isShutDown = false
+    package typealias Work = @Sendable () async -> Void
+
+    private let parent: Task<Void, Never>
+    private let works: AsyncStream<Work>.Continuation
+    private let unfinished = Places()
+
+    package init() {
+        let (stream, works) = AsyncStream.makeStream(of: Work.self)
+        self.works = works
+        parent = Task.detached {
+            await withDiscardingTaskGroup { group in
+                for await work in stream { group.addTask { await work() } }
+            }
+        }
     }
-    private let state = Lock(State())
 
-    package init() {}
+    deinit { works.finish() }
 
-    package var count: Int { state.withLock { $0.tasks.count } }
+    package var count: Int { unfinished.taken }
 
     /// Starts a task. After a shutdown it is cancelled from the start.
-    package func begin(_ work: @escaping @Sendable () async -> Void) {
-        state.withLock { begin(work, &$0) }
+    package func begin(_ work: @escaping Work) {
+        unfinished.take()
+        guard !start(work) else { return }
+        Task.detached {
+            await withDiscardingTaskGroup { group in
+                group.cancelAll()
+                group.addTask { await work() }
+            }
+        }
     }
 
     /// Starts a task, unless `limit` of them are running or there was a shutdown.
     ///
     /// - Returns: whether the task was started.
-    package func begin(atMost limit: Int, _ work: @escaping @Sendable () async -> Void) -> Bool {
-        state.withLock { state in
-            guard !state.isShutDown, state.tasks.count < limit else { return false }
-            begin(work, &state)
-            return true
-        }
+    package func begin(atMost limit: Int, _ work: @escaping Work) -> Bool {
+        unfinished.take(of: limit) && start(work)
     }
 
-    /// Called with the lock held: the task's end waits for the lock, and so is recorded after its start.
-    private func begin(_ work: @escaping @Sendable () async -> Void, _ state: inout State) {
-        state.next += 1
-        let (number, isLate) = (state.next, state.isShutDown)
-        let task = Task.detached { [self] in
-            // The cancellation below comes first: it holds the lock.
-            if isLate { self.state.withLock { _ in } }
+    /// Hands a task that was counted to the parent.
+    ///
+    /// - Returns: false after a shutdown; then it is not counted any more.
+    private func start(_ work: @escaping Work) -> Bool {
+        let result = works.yield { [self] in
             await work()
-            self.state.withLock { _ = $0.tasks.removeValue(forKey: number) }
+            unfinished.free()
         }
-        if isLate { task.cancel() }
-        state.tasks[number] = task
+        if case .enqueued = result { return true }
+        unfinished.free()
+        return false
     }
 
     /// Cancels the running tasks and waits until they have ended. Idempotent.
     package func shutdown() async {
-        for task in cancel() { await task.value }
+        cancel()
+        await parent.value
     }
 
     /// Cancels the running tasks, and those that are started later. Idempotent.
-    ///
-    /// - Returns: the running tasks.
-    @discardableResult
-    package func cancel() -> [Task<Void, Never>] {
-        let tasks = state.withLock { state in
-            state.isShutDown = true
-            return Array(state.tasks.values)
-        }
-        for task in tasks { task.cancel() }
-        return tasks
+    package func cancel() {
+        works.finish()
+        parent.cancel()
     }
 }

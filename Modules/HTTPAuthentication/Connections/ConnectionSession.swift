@@ -31,10 +31,10 @@ package protocol ConnectionDialogue: RequestSignature {
     var use: ConnectionUse { get }
     /// Whether the next request is sent without its body: its answer can only be the next leg.
     var isBodyless: Bool { get }
-    /// Records the connection over which an answer came.
-    func heard(_ connection: ConnectionFacts)
     /// Whether the server's challenge continues the dialogue, so that the next request answers it.
-    func goesOn(with offered: OfferedScheme) -> Bool
+    ///
+    /// - Parameter connection: over which the challenge came.
+    func goesOn(with offered: OfferedScheme, over connection: ConnectionFacts?) -> Bool
     /// The server accepted a request without its body, and sent no challenge.
     ///
     /// - Returns: whether the whole request must be sent now.

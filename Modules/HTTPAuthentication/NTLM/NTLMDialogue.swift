@@ -2,10 +2,14 @@ internal import HTTPTypes
 internal import SallyportBase
 internal import SallyportCore
 internal import SallyportLoading
+internal import Synchronization
 
 /// One load's three messages, or none over a connection on which the server knows the user.
+///
+/// The load asks for one thing after the other; another task may send its requests. So what changes does so once, and
+/// nothing of it must agree with anything else.
 final class NTLMDialogue: ConnectionDialogue {
-    private enum Leg {
+    private enum Leg: Sendable {
         /// The server knows the user of the connection with this number.
         case known(UInt64)
         case negotiate
@@ -15,20 +19,18 @@ final class NTLMDialogue: ConnectionDialogue {
         case whole
     }
 
-    private struct State {
-        var leg: Leg
-        var isMade = false
-        /// Nil once the answer's body owns it.
-        var lease: ConnectionLease?
-        /// The facts of the last answer.
-        var facts: ConnectionFacts?
-    }
-
     private let exchange: NTLMExchange
     private let connection: BoundConnection
     private let hasBody: Bool
     private let surroundings: NTLMScheme.Surroundings
-    private let state: Lock<State>
+    private let first: Leg
+    /// What follows a first message.
+    private let next = SetOnce<Leg>()
+    private let isSent = Atomic(false)
+    /// Taken by the answer's body.
+    private let lease: TakenOnce<ConnectionLease>
+
+    private var leg: Leg { next.value ?? first }
 
     init(
         _ exchange: NTLMExchange, over lease: ConnectionLease, hasBody: Bool, in surroundings: NTLMScheme.Surroundings
@@ -37,24 +39,22 @@ final class NTLMDialogue: ConnectionDialogue {
         self.hasBody = hasBody
         self.surroundings = surroundings
         connection = lease.connection
-        state = Lock(State(leg: lease.known.map(Leg.known) ?? .negotiate, lease: lease))
+        first = lease.known.map(Leg.known) ?? .negotiate
+        self.lease = TakenOnce(lease)
     }
 
     deinit { letGo() }
 
     /// If the answer came from elsewhere, the connection was not used and can be kept.
     func letGo() {
-        let (lease, number) = state.withLock { state -> (ConnectionLease?, UInt64?) in
-            guard case .known(let number) = state.leg, !state.isMade else { return (state.lease.take(), nil) }
-            return (state.lease.take(), number)
-        }
-        if let number { lease?.keep(as: number) }
+        guard let lease = lease.take(), case .known(let number) = leg, !isMade else { return }
+        lease.keep(as: number)
     }
 
     // MARK: Requests
 
     var use: ConnectionUse {
-        switch state.withLock({ $0.leg }) {
+        switch leg {
         case .known(let number): ConnectionUse(connection, required: number)
         case .negotiate: ConnectionUse(connection, isLeg: true)
         case .authenticate(_, let number): ConnectionUse(connection, required: number)
@@ -63,58 +63,60 @@ final class NTLMDialogue: ConnectionDialogue {
     }
 
     /// The app's body is not sent before the server can know the user.
-    var isBodyless: Bool { if case .negotiate = state.withLock({ $0.leg }) { hasBody } else { false } }
+    var isBodyless: Bool { if case .negotiate = leg { hasBody } else { false } }
 
     func make() -> Redacted<String>? {
-        state.withLock { state in
-            switch state.leg {
-            case .known:
-                state.isMade = true
-                return nil
-            case .negotiate: return Redacted(NTLMToken.field(NTLMExchange.negotiate))
-            case .authenticate(let field, _):
-                state.isMade = true
-                return field
-            case .whole: return nil
-            }
+        switch leg {
+        case .known:
+            isSent.store(true, ordering: .relaxed)
+            return nil
+        case .negotiate: return Redacted(NTLMToken.field(NTLMExchange.negotiate))
+        case .authenticate(let field, _):
+            isSent.store(true, ordering: .relaxed)
+            return field
+        case .whole: return nil
         }
     }
 
-    var isMade: Bool { state.withLock { $0.isMade } }
+    var isMade: Bool { isSent.load(ordering: .relaxed) }
 
     // MARK: Answers
 
-    func heard(_ connection: ConnectionFacts) { state.withLock { $0.facts = connection } }
-
-    func goesOn(with offered: OfferedScheme) -> Bool {
-        guard let token = offered.token68.flatMap(NTLMToken.bytes) else { return false }
-        let (nonce, time) = (surroundings.nonce(), surroundings.time())
-        return state.withLock { state in
-            guard case .negotiate = state.leg, let facts = state.facts, let number = facts.number,
-                let message = exchange.authenticate(
-                    answering: token, binding: facts.channelBinding, nonce: nonce, time: time)
-            else { return false }
-            state.leg = .authenticate(Redacted(NTLMToken.field(message)), number)
-            return true
-        }
+    func goesOn(with offered: OfferedScheme, over connection: ConnectionFacts?) -> Bool {
+        guard case .negotiate = leg, let connection, let number = connection.number,
+            let token = offered.token68.flatMap(NTLMToken.bytes),
+            let message = exchange.authenticate(
+                answering: token, binding: connection.channelBinding, nonce: surroundings.nonce(),
+                time: surroundings.time())
+        else { return false }
+        next.set(.authenticate(Redacted(NTLMToken.field(message)), number))
+        return true
     }
 
     func mustSendWhole() -> Bool {
         guard isBodyless else { return false }
-        state.withLock { $0.leg = .whole }
+        next.set(.whole)
         return true
     }
 
     /// The server no longer knows the connection's user, but has not refused the user.
     func isOutdated(by offered: OfferedScheme) -> Bool {
-        if case .known = state.withLock({ $0.leg }) { true } else { false }
+        if case .known = leg { true } else { false }
     }
 
     func accepted(by response: LoadResponse, wasAsked: Bool) throws(LoadError) -> LoadResponse {
-        let (lease, number) = state.withLock { ($0.lease.take(), $0.facts?.number) }
-        guard let lease, let number, lease.credential.persistence != .none else { return response }
+        guard let lease = lease.take(), let number = number(of: response), lease.credential.persistence != .none
+        else { return response }
         var response = response
         response.body = ResponseBody(LeasedBody(response.body, over: lease, number: number))
         return response
+    }
+
+    /// The number of the connection over which an answer came; of a cached one that proved to be valid still, that of
+    /// the answer before.
+    private func number(of response: LoadResponse) -> UInt64? {
+        if let hop = response.facts.hops.last { return hop.connection.number }
+        if case .authenticate(_, let number) = leg { return number }
+        return nil
     }
 }

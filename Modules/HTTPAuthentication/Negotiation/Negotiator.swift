@@ -29,8 +29,8 @@ struct Negotiator {
     private var session: (any AuthenticationSession)?
     /// Makes the proof of the next request, and made that of the last one.
     private(set) var signature: (any RequestSignature)?
-    /// The channel binding of the connection over which the last challenge came.
-    private var binding: ChannelBinding?
+    /// The connection over which the last answer came.
+    private var lastConnection: ConnectionFacts?
     /// The space of a Basic challenge that was skipped because the connection is not encrypted; nil if another scheme
     /// answered.
     private(set) var withheld: ProtectionSpace?
@@ -109,7 +109,7 @@ struct Negotiator {
 
     /// What became of the last answer.
     private func examine(_ offered: OfferedScheme?) async -> Negotiation.Verdict {
-        if let offered, let dialogue, dialogue.goesOn(with: offered) { return .goesOn }
+        if let offered, let dialogue, dialogue.goesOn(with: offered, over: lastConnection) { return .goesOn }
         // A scheme without a session sends the same in each request, so the server has seen the credential.
         guard session != nil else { return .refused }
         guard let signature, await signature.isMade else { return .unsaid(isDialogue: dialogue != nil) }
@@ -125,7 +125,7 @@ struct Negotiator {
         session = await credentials.session(for: space, of: principal) { [stage, principal] in
             stage.schemes[space.method]?.makeSession(offered, in: space, of: principal)
         }
-        await session?.challenged(by: offered, over: binding)
+        await session?.challenged(by: offered, over: lastConnection?.channelBinding)
         do throws(LoadError) {
             return Reply(space: space, field: try await authorization(answer))
         } catch {
@@ -184,9 +184,7 @@ struct Negotiator {
     var isBodyless: Bool { dialogue?.isBodyless ?? false }
 
     mutating func heard(_ response: LoadResponse) {
-        guard let hop = response.facts.hops.last else { return }
-        binding = hop.connection.channelBinding
-        dialogue?.heard(hop.connection)
+        if let hop = response.facts.hops.last { lastConnection = hop.connection }
     }
 
     /// Answers again after the dialogue's connection was lost: over another one, from the first message.

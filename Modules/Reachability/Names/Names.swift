@@ -2,7 +2,6 @@ public import SallyportAuthorization
 internal import SallyportBase
 public import SallyportCore
 package import SallyportWire
-internal import Synchronization
 
 /// Looks names up in the enterprise's DNS, from the gateway's position (RFC 8484 over the gateway's `/dns-query`).
 ///
@@ -16,25 +15,7 @@ public struct Names: InstancePart {
 
     private let source: any NameSource
     let detached = DetachedTasks()
-    private let underWay = UnderWay()
-
-    /// The number of running look-ups.
-    private final class UnderWay: Sendable {
-        private let count = Atomic(0)
-
-        /// False if the limit is reached.
-        func begin() -> Bool {
-            var known = count.load(ordering: .relaxed)
-            while known < Names.maximumLookups {
-                let (isDone, found) = count.compareExchange(expected: known, desired: known + 1, ordering: .relaxed)
-                if isDone { return true }
-                known = found
-            }
-            return false
-        }
-
-        func end() { count.subtract(1, ordering: .relaxed) }
-    }
+    private let underWay = Places()
 
     /// Uses the gateway of an authorization.
     public init(_ authorization: Authorization) { self.init(source: authorization) }
@@ -58,10 +39,10 @@ public struct Names: InstancePart {
         guard limit > .zero, limit <= Self.maximumTime else {
             throw NameError(.parameterError, "A look-up has more than no time, and at most \(Self.maximumTime).")
         }
-        guard underWay.begin() else {
+        guard underWay.take(of: Self.maximumLookups) else {
             throw NameError(.couldNotPerformService, "\(Self.maximumLookups) look-ups are under way already.")
         }
-        defer { underWay.end() }
+        defer { underWay.free() }
         let outcome: NameOutcome
         do throws(LoadError) {
             outcome = try await source.outcome(of: query, within: limit)

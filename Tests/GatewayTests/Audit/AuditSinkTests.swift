@@ -20,19 +20,20 @@ import Testing
 
     @Test func aLogHasALineForEachEntryAndIsForItsOwner() throws {
         let path = folder.file("audit.jsonl")
-        let log = try AuditLogFile(path)
+        var log = try AuditLogFile(path)
         for entry in entries { try log.write(entry) }
         #expect(try lines(path) == entries.map(\.json))
         let mode = try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int
         #expect(mode == 0o600)
         // Another one appends.
-        try AuditLogFile(path).write(entries[0])
+        var other = try AuditLogFile(path)
+        try other.write(entries[0])
         #expect(try lines(path).count == 4)
     }
 
     @Test func aLogThatWasMovedAwayIsBegunAnew() throws {
         let path = folder.file("audit.jsonl")
-        let log = try AuditLogFile(path)
+        var log = try AuditLogFile(path)
         try log.write(entries[0])
         try FileManager.default.moveItem(atPath: path, toPath: path + ".1")
         try log.write(entries[1])
@@ -52,7 +53,7 @@ import Testing
 
     @Test func aSyslogDaemonGetsADatagramForEachEntry() throws {
         let daemon = try DatagramListener(at: folder.file("log"))
-        let sink = try SyslogSocket(folder.file("log"), host: "gw.example")
+        var sink = try SyslogSocket(folder.file("log"), host: "gw.example")
         for entry in entries {
             try sink.write(entry)
             let line = try #require(daemon.receive())
@@ -65,7 +66,7 @@ import Testing
     @Test func aDaemonThatBeganAnewIsFound() throws {
         let path = folder.file("log")
         let first = try DatagramListener(at: path)
-        let sink = try SyslogSocket(path, host: "a")
+        var sink = try SyslogSocket(path, host: "a")
         first.close()
         try FileManager.default.removeItem(atPath: path)
         #expect(throws: GatewayError(.fileSystem, "")) { try sink.write(entries[0]) }
@@ -85,6 +86,26 @@ import Testing
         #expect(line.hasPrefix("<\(priority)>1 \(AuditTime.text(entry.time)) ab sallyport - \(kind.rawValue) - {"))
     }
 
+    /// What was removed must not take up the disk.
+    @Test func aLogThatWasRemovedIsNotHeldOpen() async throws {
+        let path = folder.file("audit.jsonl")
+        let outlets = AuditOutlets([try AuditLogFile(path)], logger: Logger(label: "test"))
+        try FileManager.default.removeItem(atPath: path)
+        outlets.tell(entries)
+        outlets.finish()
+        await outlets.run()
+        #expect(try lines(path) == entries.map(\.json))
+        #expect(openFiles(at: path) == [path])
+        withExtendedLifetime(outlets) {}
+    }
+
+    /// The files that this process has open whose paths begin so.
+    private func openFiles(at path: String) -> [String] {
+        let links = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd")) ?? []
+        return links.compactMap { try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/\($0)") }
+            .filter { $0.hasPrefix(path) }
+    }
+
     @Test func aSinkThatFailsHoldsNothingUpAndIsSaidOnce() async throws {
         let log = LogRecorder()
         let outlets = AuditOutlets(
@@ -96,7 +117,7 @@ import Testing
     }
 }
 
-private final class FailingSink: AuditSink {
+private struct FailingSink: AuditSink {
     let name = "a sink"
     func write(_ entry: AuditEntry) throws(GatewayError) { throw GatewayError(.fileSystem, "It is full.") }
 }

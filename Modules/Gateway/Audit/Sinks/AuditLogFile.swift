@@ -4,12 +4,13 @@ internal import SallyportBase
 /// Appends a line of JSON for each entry to a file, or to standard output.
 ///
 /// A file that was moved away or removed, as `logrotate` does it, is begun anew at the next entry.
-final class AuditLogFile: AuditSink {
+struct AuditLogFile: AuditSink {
     private let path: String
-    private let file: Lock<OpenFile?>
+    /// Nil for standard output.
+    private var file: OpenFile?
 
     private struct OpenFile {
-        let descriptor: Int32
+        let descriptor: SinkDescriptor
         let status: FileStatus
 
         func isAt(_ path: String) -> Bool {
@@ -24,15 +25,12 @@ final class AuditLogFile: AuditSink {
     /// - Throws: `fileSystem`.
     init(_ path: String) throws(GatewayError) {
         self.path = path
-        file = Lock(nil)
-        if path != "-" { try reopen() }
+        if path != "-" { _ = try reopened() }
     }
 
-    deinit { file.withLock { if let open = $0 { close(open.descriptor) } } }
-
-    func write(_ entry: AuditEntry) throws(GatewayError) {
+    mutating func write(_ entry: AuditEntry) throws(GatewayError) {
         var rest = Array((entry.json + "\n").utf8)[...]
-        let descriptor = try descriptor()
+        let descriptor = path == "-" ? STDOUT_FILENO : try fileDescriptor()
         while !rest.isEmpty {
             // A pipe that says that it takes something takes so much without blocking.
             let part = rest.prefix(Int(PIPE_BUF))
@@ -54,23 +52,18 @@ final class AuditLogFile: AuditSink {
         return poll(&polled, 1, 1000) == 1
     }
 
-    private func descriptor() throws(GatewayError) -> Int32 {
-        guard path != "-" else { return STDOUT_FILENO }
-        if let open = file.withLock({ $0 }), open.isAt(path) { return open.descriptor }
-        return try reopen()
+    private mutating func fileDescriptor() throws(GatewayError) -> Int32 {
+        if let file, file.isAt(path) { return file.descriptor.number }
+        return try reopened()
     }
 
-    @discardableResult
-    private func reopen() throws(GatewayError) -> Int32 {
-        let descriptor = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0o600)
-        guard descriptor >= 0, let status = FileStatus(of: descriptor) else { throw failure() }
-        let opened = OpenFile(descriptor: descriptor, status: status)
-        let old = file.withLock { file -> Int32? in
-            defer { file = opened }
-            return file?.descriptor
-        }
-        if let old { close(old) }
-        return descriptor
+    private mutating func reopened() throws(GatewayError) -> Int32 {
+        let number = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0o600)
+        guard number >= 0 else { throw failure() }
+        let descriptor = SinkDescriptor(number)
+        guard let status = FileStatus(of: number) else { throw failure() }
+        file = OpenFile(descriptor: descriptor, status: status)
+        return number
     }
 
     private func failure() -> GatewayError {

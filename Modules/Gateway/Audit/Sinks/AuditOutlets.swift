@@ -3,17 +3,21 @@ internal import NIOPosix
 internal import SallyportBase
 
 /// Hands entries to the sinks, on a thread that they may block. Nothing waits for a sink: neither the store nor a command.
-struct AuditOutlets: Sendable {
+///
+/// An actor for the sinks, whose descriptors are replaced: each goes to that thread with an entry, and comes back.
+actor AuditOutlets {
     /// The most entries that wait for the sinks; further ones are not told to them.
     private static let limit = 16_384
 
-    private let sinks: [any AuditSink]
+    private var sinks: [any AuditSink]
+    private let isUsed: Bool
     private let entries: AsyncStream<AuditEntry>
     private let continuation: AsyncStream<AuditEntry>.Continuation
     private let logger: Logger
 
     init(_ sinks: [any AuditSink], logger: Logger) {
         (self.sinks, self.logger) = (sinks, logger)
+        isUsed = !sinks.isEmpty
         (entries, continuation) = AsyncStream.makeStream(bufferingPolicy: .bufferingOldest(Self.limit))
     }
 
@@ -27,30 +31,49 @@ struct AuditOutlets: Sendable {
         self.init(sinks, logger: logger)
     }
 
-    var isUsed: Bool { !sinks.isEmpty }
-
-    func tell(_ entries: [AuditEntry]) {
+    nonisolated func tell(_ entries: [AuditEntry]) {
         guard isUsed else { return }
         for entry in entries { continuation.yield(entry) }
     }
 
     /// No entry comes after this: ``run()`` ends when it has told those that wait.
-    func finish() { continuation.finish() }
+    nonisolated func finish() { continuation.finish() }
 
     func run() async {
         var failing: Set<String> = []
         for await entry in entries {
-            for sink in sinks {
-                do {
-                    try await NIOThreadPool.singleton.runIfActive { try sink.write(entry) }
-                    failing.remove(sink.name)
-                } catch {
-                    guard failing.insert(sink.name).inserted else { continue }
-                    logger.error(
-                        "Entries of the audit trail are not written to a log.",
-                        metadata: ["error": "\(GatewayError(error).message)"])
+            for index in sinks.indices {
+                let name = sinks[index].name
+                guard let failure = await write(entry, to: index) else {
+                    failing.remove(name)
+                    continue
                 }
+                guard failing.insert(name).inserted else { continue }
+                logger.error(
+                    "Entries of the audit trail are not written to a log.", metadata: ["error": "\(failure.message)"])
             }
+        }
+    }
+
+    /// - Returns: why the entry was not written.
+    private func write(_ entry: AuditEntry, to index: Int) async -> GatewayError? {
+        let sink = sinks[index]
+        do {
+            let (used, failure) = try await NIOThreadPool.singleton.runIfActive { Self.written(entry, to: sink) }
+            sinks[index] = used
+            return failure
+        } catch {
+            return GatewayError(error)
+        }
+    }
+
+    private static func written(_ entry: AuditEntry, to sink: any AuditSink) -> (any AuditSink, GatewayError?) {
+        var sink = sink
+        do throws(GatewayError) {
+            try sink.write(entry)
+            return (sink, nil)
+        } catch {
+            return (sink, error)
         }
     }
 }

@@ -1,10 +1,23 @@
+internal import Glibc
+
 /// Takes entries of the audit trail as they happen: a copy for a log of the enterprise. The trail itself lies in the store.
 ///
-/// Called on one thread at a time, which it may block.
-protocol AuditSink: AnyObject, Sendable {
+/// A value, of which ``AuditOutlets`` owns the one that counts.
+protocol AuditSink: Sendable {
     /// What it is called in the log of the gateway.
     var name: String { get }
 
+    /// May block its thread.
+    ///
     /// - Throws: `fileSystem` if the entry could not be written; it is not given again.
-    func write(_ entry: AuditEntry) throws(GatewayError)
+    mutating func write(_ entry: AuditEntry) throws(GatewayError)
+}
+
+/// The descriptor of a sink; closed when the last copy of the sink has another one, or is gone.
+final class SinkDescriptor: Sendable {
+    let number: Int32
+
+    init(_ number: Int32) { self.number = number }
+
+    deinit { close(number) }
 }

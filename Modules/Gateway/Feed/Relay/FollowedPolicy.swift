@@ -2,17 +2,14 @@ internal import SallyportBase
 internal import SallyportCore
 internal import SallyportWire
 
-/// A relay's lease, for event loops, which cannot wait for an actor: hence a lock.
+/// When a relay's lease ends, for event loops, which cannot wait for the ``RelayFeed`` that decides it.
 final class LeaseGate: Sendable {
-    private let lease: Lock<RelayLease>
+    private let end = PublishedInstant()
 
-    init(_ length: Duration) { lease = Lock(RelayLease(length)) }
+    /// Until there is a lease, it is over.
+    var isOver: Bool { end.value.map { $0 <= .now } ?? true }
 
-    var isOver: Bool { lease.withLock { $0.isOver(at: .now) } }
-
-    func heard(at time: RelayLease.Instant) { lease.withLock { $0.heard(at: time) } }
-
-    func end() { lease.withLock { $0.end(at: .now) } }
+    func publish(_ lease: RelayLease) { end.set(lease.expiry) }
 }
 
 /// The policy of a relay that follows control gateways: what they say, as long as the relay's lease lasts.

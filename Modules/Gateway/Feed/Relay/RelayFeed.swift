@@ -13,7 +13,10 @@ actor RelayFeed {
         let current: CurrentState
         /// What judges by the feed's policy.
         let judge: any PolicyFollower
-        let lease: LeaseGate
+        /// How long the relay may go on without word.
+        let lease: Duration
+        /// Where the end of the lease is published.
+        let gate: LeaseGate
         /// Where the relay listens; 0 if that is not known.
         let port: UInt16
         let logger: Logger
@@ -22,6 +25,9 @@ actor RelayFeed {
     private let store: RelayStore
     private let parts: Parts
     private var membership: RelayMembership
+    private var lease: RelayLease {
+        didSet { parts.gate.publish(lease) }
+    }
     private var follower: FeedFollower
     private var choice: ControlChoice
     /// What is in force, for open tunnels too.
@@ -40,6 +46,7 @@ actor RelayFeed {
 
     init(_ store: RelayStore, _ membership: RelayMembership, _ parts: Parts) throws {
         (self.store, self.membership, self.parts) = (store, membership, parts)
+        lease = RelayLease(parts.lease)
         kept = try store.revision()
         follower = FeedFollower(newest: kept, clock: parts.current.clock)
         choice = ControlChoice(membership.controls)
@@ -114,14 +121,14 @@ extension RelayFeed {
             if let state = try follower.received(update, place) { try await apply(state) }
         case .beat(let beat):
             guard follower.confirms(beat, place), let age = beat.age, age >= 0, beat.echo <= echo else { break }
-            parts.lease.heard(at: began.advanced(by: .milliseconds(beat.echo - age)))
+            lease.heard(at: began.advanced(by: .milliseconds(beat.echo - age)))
         case .removed: removed()
         }
         return false
     }
 
     private func removed() {
-        parts.lease.end()
+        lease.end(at: .now)
         parts.judge.policyChanged()
     }
 
@@ -152,7 +159,7 @@ extension RelayFeed {
     private func watchLease() async {
         var wasOver = true
         while !Task.isCancelled {
-            let isOver = parts.lease.isOver
+            let isOver = lease.isOver(at: .now)
             if isOver != wasOver {
                 parts.logger.notice(
                     isOver

@@ -20,8 +20,8 @@ struct RelayLease: Sendable, Hashable {
     /// Ends the lease at once: the relay was removed.
     mutating func end(at now: Instant) { (word, ended) = (nil, now) }
 
-    func isOver(at now: Instant) -> Bool {
-        guard let word else { return true }
-        return word.duration(to: now) >= length
-    }
+    /// Nil if there is no lease.
+    var expiry: Instant? { word?.advanced(by: length) }
+
+    func isOver(at now: Instant) -> Bool { expiry.map { $0 <= now } ?? true }
 }

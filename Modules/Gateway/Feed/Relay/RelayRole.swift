@@ -20,13 +20,16 @@ struct RelayRole: Service {
         guard let membership = try store.membership() else {
             throw GatewayError(.notInitialized, "This folder is not a relay's.")
         }
-        let lease = LeaseGate(configuration.relayLease)
+        let gate = LeaseGate()
         let catchUp = SetOnce<@Sendable () async -> Void>()
         let current = try state(of: membership) { await catchUp.value?() }
-        let policy = FollowedPolicy(current: current, lease: lease)
+        let policy = FollowedPolicy(current: current, lease: gate)
         func feed(for judge: any PolicyFollower, at port: UInt16) throws -> RelayFeed {
             let feed = try RelayFeed(
-                store, membership, .init(current: current, judge: judge, lease: lease, port: port, logger: logger))
+                store, membership,
+                .init(
+                    current: current, judge: judge, lease: configuration.relayLease, gate: gate, port: port,
+                    logger: logger))
             catchUp.set { [weak feed] in await feed?.catchUp() }
             return feed
         }
