@@ -97,6 +97,15 @@ class Machine:
         self.processes.append(process)
         return process
 
+    def signal(self, number, *names):
+        """Sends a signal to the processes of these names, whoever has started them."""
+        for pid in map(int, run("ip", "netns", "pids", self.space).stdout.split()):
+            try:
+                if pathlib.Path(f"/proc/{pid}/comm").read_text().strip() in names:
+                    os.kill(pid, number)
+            except (OSError, ProcessLookupError):
+                pass
+
     def cable(self, is_plugged):
         run("ip", "-n", self.network.switch, "link", "set", self.port, "up" if is_plugged else "down")
 
