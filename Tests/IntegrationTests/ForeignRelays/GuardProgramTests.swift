@@ -40,8 +40,8 @@ struct GuardProgramTests {
         let outcome = try await help(as: 0, folder.file("none.sock"), input)
         #expect(outcome.status == 0, "\(outcome.error)")
         let lines = outcome.output.split(separator: "\n").sorted()
-        #expect(
-            lines.count == 3 && zip(lines, ["7 BH ", "8 BH ", "9 BH "]).allSatisfy { $0.hasPrefix($1) }, "\(lines)")
+        let expected = ["7 ERR sallyport=unavailable ", "8 BH ", "9 ERR sallyport=unavailable "]
+        #expect(lines.count == 3 && zip(lines, expected).allSatisfy { $0.hasPrefix($1) }, "\(lines)")
         let without = try await help(as: 0, folder.file("none.sock"), "no channel\n")
         #expect(without.status == 64 && without.output.isEmpty, "\(without.output)")
         #expect(without.error.contains("A line of Squid's does not begin with the number of a channel"))
