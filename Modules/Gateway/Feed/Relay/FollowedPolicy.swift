@@ -9,6 +9,8 @@ final class LeaseGate: Sendable {
     init(_ length: Duration) { lease = Lock(RelayLease(length)) }
 
     var isOver: Bool { lease.withLock { $0.isOver(at: .now) } }
+    /// How long the relay goes on without further word.
+    var rest: Duration { lease.withLock { $0.rest(at: .now) } }
 
     func heard(at time: RelayLease.Instant) { lease.withLock { $0.heard(at: time) } }
 

@@ -20,8 +20,8 @@ struct RelayLease: Sendable, Hashable {
     /// Ends the lease at once: the relay was removed.
     mutating func end(at now: Instant) { (word, ended) = (nil, now) }
 
-    func isOver(at now: Instant) -> Bool {
-        guard let word else { return true }
-        return word.duration(to: now) >= length
-    }
+    func isOver(at now: Instant) -> Bool { rest(at: now) == .zero }
+
+    /// How long it lasts without further word.
+    func rest(at now: Instant) -> Duration { word.map { max(.zero, length - $0.duration(to: now)) } ?? .zero }
 }
