@@ -1,8 +1,10 @@
 import Foundation
+import HTTPTypes
 import Logging
 import SallyportBase
 import SallyportCore
 import SallyportLoading
+import SallyportSecureStore
 import SallyportTransport
 import TestSupport
 import Testing
