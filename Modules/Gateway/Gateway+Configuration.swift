@@ -61,7 +61,7 @@ extension Gateway {
         case relay
         case both
         /// Judges the tunnels of a foreign relay on this machine, by ``Configuration/relayGuard``, as control gateways say.
-        /// Has a relay's folder, and no listener of its own.
+        /// Has a relay's folder, and no listener of its own but that of its metrics.
         case guarding
 
         /// Whether its folder is a relay's, which has no part of the fleet's data.

@@ -41,7 +41,7 @@ struct GatewayServices: Service {
 
     private func open() async throws {
         let plain = try plainAddress()
-        let metrics = try metricsAddress()
+        let metrics = try listeners.metricsAddress()
         // Before any client sees the certificates.
         try await data.renewOwnCertificates()
         try await data.renewTokenKeys()
@@ -221,7 +221,7 @@ extension GatewayServices {
     /// Where plain verification listens: on this machine only, unless the administrator insists.
     private func plainAddress() throws(GatewayError) -> Gateway.PlainVerification? {
         guard var plain = configuration.plainVerification else { return nil }
-        plain.host = try Self.localHost(
+        plain.host = try ListenerSettings.localHost(
             plain.host, isInsecureAllowed: plain.isInsecureAllowed,
             or: "Verification without TLS is for this machine only, 127.0.0.1 or ::1, without --insecure.")
         return plain

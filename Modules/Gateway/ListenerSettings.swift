@@ -14,7 +14,7 @@ struct ListenerSettings {
         // The files, sockets and loops opened from now on. Administration uses the descriptors that are kept from
         // connections.
         let ownUse =
-            DescriptorLimit.used + 32 + (configuration.metrics == nil ? 0 : GatewayServices.metricsConnections)
+            DescriptorLimit.used + 32 + (configuration.metrics == nil ? 0 : Observation.connections)
             + (configuration.relayGuard == nil ? 0 : GuardListener.maximumConnections)
         var limits = configuration.connections
         limits.perInstance = configuration.maximumTunnels + 64

@@ -216,7 +216,8 @@ extension Reachability {
 
     private func probe(_ number: UInt64) async {
         do throws(LoadError) {
-            let connection = try await source.probe(within: times.probe)
+            let connection = try await source.probe(
+                within: times.probe, isStreamInDoubt: watch?.isStreamInDoubt ?? false)
             take { $0.probeAnswered(number, LinkWatch.Ends(connection), at: $1) }
         } catch {
             logger.debug("The gateway does not answer.", metadata: ["error": "\(error)"])

@@ -74,11 +74,7 @@ struct GatewayCommand: ParsableCommand {
         var maxPerSource = 64
         @Option(help: "The most open connections without a certificate from all addresses.")
         var maxUnauthenticated = 4096
-        @Option(
-            help: ArgumentHelp("Tell metrics and health here, without TLS.", valueName: "host:port"),
-            transform: expecting("HOST:PORT"))
-        var metrics: BindArgument?
-        @Flag(help: "Let --metrics listen on addresses that other machines can reach.") var metricsInsecure = false
+        @OptionGroup var metrics: MetricsOptions
         @OptionGroup var guarding: GuardOptions
         @Option(
             help: ArgumentHelp(
@@ -102,12 +98,9 @@ struct GatewayCommand: ParsableCommand {
             guard !insecure || verificationPlain != nil else {
                 throw ValidationError("--insecure goes with --verification-plain.")
             }
-            guard !metricsInsecure || metrics != nil else {
-                throw ValidationError("--metrics-insecure goes with --metrics.")
-            }
             try relayLease.check()
-            guard role != .relay || (verificationPlain == nil && metrics == nil && guarding.socket == nil) else {
-                throw ValidationError("--verification-plain, --metrics and --guard go with --role control and both.")
+            guard role != .relay || (verificationPlain == nil && guarding.socket == nil) else {
+                throw ValidationError("--verification-plain and --guard go with --role control and both.")
             }
             if let egress, IPAddress(egress) == nil { throw ValidationError("--egress is an IP address.") }
             if let dns, (try? Endpoint(dns, defaultPort: 53)) == nil { throw ValidationError("--dns is HOST[:PORT].") }
@@ -145,9 +138,7 @@ struct GatewayCommand: ParsableCommand {
             }
             configuration.auditLog = auditLog.map { $0 == "-" ? $0 : Workplace.current.path($0) }
             configuration.auditSyslog = auditSyslog.map { Workplace.current.path($0) }
-            configuration.metrics = metrics.map {
-                .init(host: $0.host, port: Int($0.port), isInsecureAllowed: metricsInsecure)
-            }
+            configuration.metrics = metrics.settings
             configuration.relayGuard = guarding.settings
             return configuration
         }

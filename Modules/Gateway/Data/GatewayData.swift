@@ -181,7 +181,7 @@ extension GatewayData {
                 .init(
                     revision: followed, instances: changes.instances.map(\.name.instance),
                     isDirectory: changes.directory != nil, isUsers: hasOtherUsers,
-                    isAuthorities: changes.authorities != nil || changes.relays != nil))
+                    isAuthorities: changes.authorities != nil || changes.gateways != nil))
         }
         tell(told)
         await keepMark()
@@ -238,7 +238,7 @@ extension GatewayData {
         if changes.isUsers { update.users = directory.usersForRelays }
         if changes.isAuthorities {
             update.authorities = FeedAuthorities(authorities)
-            update.controls = relays.controls
+            update.controls = controls
         }
         update.instances =
             changes.isEverything ? .all(instances) : .some(changes.instances.compactMap { instances[$0] })

@@ -26,6 +26,9 @@ package struct GuardService: Sendable {
     /// Judges the open tunnels, and returns then.
     func settled() async { await relayGuard.reconsider() }
 
+    /// The open tunnels that it judges.
+    var tunnelCount: Int { get async { await relayGuard.tunnelCount } }
+
     /// Listens. Call ``Running/run()`` then.
     ///
     /// - Throws: `forbidden` if this process may not end connections, `inUse`, `invalid`, `fileSystem`.

@@ -2,10 +2,10 @@ internal import Foundation
 internal import Metrics
 internal import SallyportSecureStore
 
-/// The figures that are read when somebody asks for them: what is open now, and what is stored.
+/// The figures of a gateway: what is open now, and what is stored.
 ///
 /// An actor, so that the processor time of the process is added once.
-actor GatewayGauges {
+actor GatewayGauges: Gauges {
     /// What the figures are read from.
     struct Sources: Sendable {
         let data: GatewayData
@@ -19,45 +19,32 @@ actor GatewayGauges {
     }
 
     private let sources: Sources
-    private let tunnels: MeterFamily
-    private let open: MeterFamily
-    private let unauthenticated: MeterFamily
+    private let listeners: ListenerGauges
     private let streams: MeterFamily
     private let instances: MeterFamily
     private let ends: MeterFamily
     private let storeSize: MeterFamily
     private let storeUsed: MeterFamily
     private let diskFree: MeterFamily
-    private let health: MeterFamily
-    private let process: ProcessGauges
 
     init(_ sources: Sources, _ factory: any MetricsFactory) {
         self.sources = sources
-        tunnels = MeterFamily(.tunnels, factory)
-        open = MeterFamily(.connections, factory)
-        unauthenticated = MeterFamily(.unauthenticated, factory)
+        listeners = ListenerGauges(health: .health, factory)
         streams = MeterFamily(.eventStreams, factory)
         instances = MeterFamily(.instances, factory)
         ends = MeterFamily(.certificateEnds, factory)
         storeSize = MeterFamily(.storeSize, factory)
         storeUsed = MeterFamily(.storeUsed, factory)
         diskFree = MeterFamily(.diskFree, factory)
-        health = MeterFamily(.health, factory)
-        process = ProcessGauges(factory)
     }
 
     /// Reads all figures, and has the tunnels report the bytes that they carried.
     func refresh() async {
         await sources.relay.reportBytes()
-        tunnels.set(sources.relay.tunnelCount)
-        unauthenticated.set(sources.connections.reduce(0) { $0 + $1.unauthenticatedCount })
-        for listener in GatewayListener.allCases {
-            open.set(sources.connections.reduce(0) { $0 + $1.count(of: listener) }, listener.rawValue)
-        }
         streams.set(await sources.events.count)
-        for part in await sources.health.states() { health.set(part.isReady ? 1 : 0, part.name) }
         await readData()
-        process.refresh()
+        let parts = await sources.health.states()
+        listeners.refresh(tunnels: sources.relay.tunnelCount, sources.connections, parts)
     }
 
     private func readData() async {

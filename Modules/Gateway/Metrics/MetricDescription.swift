@@ -72,15 +72,31 @@ extension MetricDescription {
 extension MetricDescription {
     static let instances = gateway(
         "instances", "Instances by status.", [("status", ["active", "blocked", "locked", "wiped", "denied"])])
-    static let certificateEnds = gateway(
-        "certificate_expiry_timestamp_seconds", "When the gateway's own certificates end, in seconds since 1970.",
-        [("certificate", ["authority", "server", "signer"])])
+    static let certificateEnds = certificateEnd(["authority", "server", "signer"])
+    static let relayCertificateEnds = certificateEnd(["feed", "server"])
+    static let feedRevision = MetricDescription(
+        "sallyport_relay_feed_revision", "The fleet's revision that is in force here, for open tunnels too.")
+    static let feedLease = MetricDescription(
+        "sallyport_relay_lease_seconds",
+        "How long the relay goes on without word from a control gateway; 0 if it refuses.")
+    static let feedGateways = MetricDescription(
+        "sallyport_relay_feed_gateways", "Control gateways that are followed now: 2 if there are so many.")
+
+    private static func certificateEnd(_ names: [String]) -> MetricDescription {
+        gateway(
+            "certificate_expiry_timestamp_seconds", "When the gateway's own certificates end, in seconds since 1970.",
+            [("certificate", names)])
+    }
     static let storeSize = gateway("store_size_bytes", "Size of the store's data file.")
     static let storeUsed = gateway("store_used_bytes", "The part of the store's data file that is in use.")
     static let diskFree = gateway("disk_free_bytes", "Space left in the file system of the data directory.")
-    static let health = gateway(
-        "health", "1 while a part of the gateway is ready, 0 while it is not.",
-        [("part", ["store", "relay", "control"])])
+    static let health = partHealth(["store", "relay", "control"])
+    static let relayHealth = partHealth(["relay", "feed"])
+    static let guardHealth = partHealth(["guard", "feed"])
+
+    private static func partHealth(_ parts: [String]) -> MetricDescription {
+        gateway("health", "1 while a part of the gateway is ready, 0 while it is not.", [("part", parts)])
+    }
 
     static let residentMemory = MetricDescription("process_resident_memory_bytes", "Resident memory of the process.")
     static let processorTime = MetricDescription("process_cpu_seconds_total", "Processor time of the process.")
@@ -91,11 +107,24 @@ extension MetricDescription {
 }
 
 extension MetricDescription {
-    static let all = [
-        tunnels, connects, tunnelsEnded, relayedBytes, dial, policyChange, connections, unauthenticated, accepted,
-        refused, handshakeFailures, requests, verifications, eventStreams, instances, certificateEnds, storeSize,
-        storeUsed, diskFree, health, residentMemory, processorTime, openDescriptors, descriptorLimit, processStart,
+    /// Of a gateway of the roles control and both.
+    static let all =
+        [
+            tunnels, connects, tunnelsEnded, relayedBytes, dial, policyChange, connections, unauthenticated, accepted,
+            refused, handshakeFailures, requests, verifications, eventStreams, instances, certificateEnds, storeSize,
+            storeUsed, diskFree, health,
+        ] + process
+    /// Of a relay on a machine of its own.
+    static let relay =
+        [connects, tunnelsEnded, relayedBytes, dial, handshakeFailures, relayHealth] + following + process
+    /// Of a guard on a machine without a gateway.
+    static let guarding = [guardHealth] + following + process
+
+    private static let following = [
+        tunnels, connections, unauthenticated, accepted, refused, relayCertificateEnds, feedRevision, feedLease,
+        feedGateways,
     ]
+    private static let process = [residentMemory, processorTime, openDescriptors, descriptorLimit, processStart]
 
     private static func gateway(
         _ name: String, _ help: String, _ labels: [(name: String, values: [String])] = []

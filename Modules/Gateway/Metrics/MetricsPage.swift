@@ -4,10 +4,10 @@ actor MetricsPage {
     static let memory: Duration = .milliseconds(500)
 
     private let registry: PrometheusRegistry
-    private let gauges: GatewayGauges
+    private let gauges: any Gauges
     private var last: (text: String, at: ContinuousClock.Instant)?
 
-    init(_ registry: PrometheusRegistry, _ gauges: GatewayGauges) {
+    init(_ registry: PrometheusRegistry, _ gauges: any Gauges) {
         (self.registry, self.gauges) = (registry, gauges)
     }
 

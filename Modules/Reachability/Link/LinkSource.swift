@@ -8,7 +8,9 @@ package protocol LinkSource: Sendable {
     func channelChanges() -> AsyncStream<ControlChannel>
     func callChannel(drops: Bool)
     /// Sends a probe to the gateway.
-    func probe(within limit: Duration) async throws(LoadError) -> ConnectionFacts?
+    ///
+    /// - Parameter isStreamInDoubt: whether the event stream is open, and nothing comes over it.
+    func probe(within limit: Duration, isStreamInDoubt: Bool) async throws(LoadError) -> ConnectionFacts?
 }
 
 extension Authorization: LinkSource {}

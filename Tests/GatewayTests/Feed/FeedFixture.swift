@@ -47,18 +47,21 @@ final class EnrolledRelay: Sendable {
 
     /// Runs the relay for the time of `body`.
     func run(
-        lease: Duration = .seconds(300), _ body: @Sendable (RunningRelay) async throws -> Void
+        lease: Duration = .seconds(300), metrics: Gateway.MetricsListener? = nil,
+        _ body: @Sendable (RunningRelay) async throws -> Void
     ) async throws {
         var configuration = Gateway.Configuration.loopback
         configuration.role = .relay
         configuration.relayLease = lease
+        configuration.metrics = metrics
         let gateway = try await Gateway(
             at: path, protectedBy: .keyFile("\(path)/key"), configuration: configuration,
             logger: Logger(label: "relay") { _ in SwiftLogNoOpLogHandler() })
         try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask { try await gateway.run() }
-            let port = UInt16(try await gateway.listeners().relayPort)
-            let running = RunningRelay(port: port, authority: membership.trust[0])
+            let listeners = try await gateway.listeners()
+            let running = RunningRelay(
+                port: UInt16(listeners.relayPort), metricsPort: listeners.metricsPort, authority: membership.trust[0])
             do { try await body(running) } catch {
                 running.leave()
                 throw error
@@ -72,12 +75,15 @@ final class EnrolledRelay: Sendable {
 /// A relay that runs.
 final class RunningRelay: Sendable {
     let port: UInt16
+    let metricsPort: Int?
     private let authority: [UInt8]
     private let opened = Lock<[TestConnection]>([])
     /// The heads of the answers that were no 200.
     let refusals = Lock<[String]>([])
 
-    init(port: UInt16, authority: [UInt8]) { (self.port, self.authority) = (port, authority) }
+    init(port: UInt16, metricsPort: Int?, authority: [UInt8]) {
+        (self.port, self.metricsPort, self.authority) = (port, metricsPort, authority)
+    }
 
     func leave() { for connection in opened.withLock({ $0 }) { connection.close() } }
 

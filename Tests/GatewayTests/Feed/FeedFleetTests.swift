@@ -35,7 +35,7 @@ import Testing
                 logger: Logger(label: "second") { _ in SwiftLogNoOpLogHandler() })
             let running = Task { try await gateway.run() }
             _ = try await gateway.listeners()
-            #expect(try await eventually { await other.relays.controls.count == 2 })
+            #expect(try await eventually { await other.controls.count == 2 })
             _ = try await fixture.relay.tunnel(to: fixture.origin.port, as: fixture.identity)
             try await body(fixture, other, path)
             running.cancel()
@@ -91,7 +91,7 @@ import Testing
         let runs = [first, second].map { gateway in Task { try await gateway.run() } }
         for gateway in [first, second] { _ = try await gateway.listeners() }
         let enrolled = try await EnrolledRelay.enrolled(at: data.data)
-        #expect(try await eventually { await other.relays.controls.count == 2 })
+        #expect(try await eventually { await other.controls.count == 2 })
         try await enrolled.run(lease: .seconds(3)) { relay in
             let tunnel = try await relay.tunnel(to: origin.port, as: identity)
             // Until the relay answers the second one, it does not know of it.

@@ -77,11 +77,11 @@ import Testing
     @Test func oneMoreConnectionThanItTakesReplacesTheOldest() async throws {
         try await ControlFixture.with { fixture in
             var clients: [TestConnection] = []
-            for _ in 0...GatewayServices.metricsConnections {
+            for _ in 0...Observation.connections {
                 clients.append(try await TestConnection.openPlain(port: fixture.metricsPort))
             }
             // Two loops may take connections in another order than that of the connects.
-            let hasOneLess = try await eventually { clients.count { $0.isOpen } == GatewayServices.metricsConnections }
+            let hasOneLess = try await eventually { clients.count { $0.isOpen } == Observation.connections }
             #expect(hasOneLess)
             for client in clients { client.close() }
             let labels = "listener=\"metrics\",reason=\"gave-way\""

@@ -70,6 +70,29 @@ import Testing
         #expect(try await entries(fixture.data).map(\.state) == ["running"])
     }
 
+    @Test func relaysFollowTheGatewaysThatAreListed() async throws {
+        let position = await fixture.data.reached
+        let other = GatewayRecord(
+            id: GatewayIdentifier(), name: "b.example", control: try Endpoint("b.example:2001"), relay: nil,
+            tokenKeys: [])
+        _ = try await fixture.data.store.register(other, at: fixture.now)
+        try await fixture.data.catchUp()
+        let both = ["b.example:2001", "localhost:1001"]
+        #expect(await fixture.data.controls == both)
+        #expect(await fixture.data.feed(after: position)?.controls == both)
+        let before = await fixture.data.reached
+        fixture.advance(30)
+        try await fixture.perform(.removeGateway("b.example"))
+        #expect(await fixture.data.controls == ["localhost:1001"])
+        #expect(await fixture.data.feed(after: before)?.controls == ["localhost:1001"])
+    }
+
+    /// It named the gateways too, once.
+    @Test func anEarlierTableOfRelaysIsRead() throws {
+        let text = #"{"controls":["a.example:17433"],"relays":[]}"#
+        #expect(try JSONDecoder().decode(RelayTable.self, from: Data(text.utf8)) == RelayTable())
+    }
+
     @Test func aGatewayThatStartsAgainIsTheSameOne() async throws {
         let id = try await entries(fixture.data)[0].id
         let before = try await revision()

@@ -98,9 +98,17 @@ import Testing
         }
     }
 
+    private static func isReady(at port: UInt16) async throws -> Bool {
+        let arguments = ["curl", "-sfm", "5", "--noproxy", "*", "http://127.0.0.1:\(port)/health/ready"]
+        return try await ChildProcess("/usr/bin/env", arguments).outcome().status == 0
+    }
+
     @Test func aRelayThatIsCutOffRefusesAfterItsLease() async throws {
-        try await with("--relay-lease", "30s") { fleet in
+        let port = LoopbackPort.free()
+        try await with("--relay-lease", "30s", "--metrics", "127.0.0.1:\(port)") { fleet in
+            #expect(fleet.relay.output.contains("\"metrics\":\"127.0.0.1:\(port)\""), "\(fleet.relay.output)")
             #expect(try await fleet.fetch().status == 0)
+            #expect(try await eventually { try await Self.isReady(at: port) })
             let instance = try #require(try await fleet.site.instances().first).instance
             fleet.site.gateway.signal(SIGSTOP)
             defer { fleet.site.gateway.signal(SIGCONT) }
@@ -108,10 +116,12 @@ import Testing
                 fleet.relay.error.contains("no word from the control gateways: everything is refused")
             }
             #expect(isOver, "\(fleet.relay.error)")
+            #expect(try await eventually { try await !Self.isReady(at: port) })
             #expect(try await fleet.fetch().status != 0)
             fleet.site.gateway.signal(SIGCONT)
             let serves = try await eventually(within: .seconds(20)) { try await fleet.fetch().status == 0 }
             #expect(serves)
+            #expect(try await eventually { try await Self.isReady(at: port) })
             fleet.relay.signal(SIGSTOP)
             defer { fleet.relay.signal(SIGCONT) }
             let blocked = try await fleet.site.admin("block", instance)

@@ -19,6 +19,7 @@ struct GuardCommand: AsyncParsableCommand, CheckedArguments {
     var relayLease = RelayLeaseArgument(seconds: 300)
     @Option(help: "The most open tunnels of one instance.")
     var maxTunnels = 1024
+    @OptionGroup var metrics: MetricsOptions
     @OptionGroup var logging: LogOptions
     @OptionGroup var output: OutputOptions
 
@@ -34,10 +35,12 @@ struct GuardCommand: AsyncParsableCommand, CheckedArguments {
         configuration.role = .guarding
         configuration.relayLease = .seconds(relayLease.seconds)
         configuration.maximumTunnels = maxTunnels
+        configuration.metrics = metrics.settings
         configuration.relayGuard = guarding.settings
         let output = output
         try await GatewayHost(location).run(configuration, logger: Logger(label: "sallyport.gateway")) { bound in
-            output.print(bound, "ready: guard \(bound.guard ?? "")")
+            let metrics = bound.metrics.map { ", metrics \($0)" } ?? ""
+            output.print(bound, "ready: guard \(bound.guard ?? "")\(metrics)")
         }
     }
 }

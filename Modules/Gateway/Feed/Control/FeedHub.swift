@@ -63,7 +63,6 @@ actor FeedHub {
     /// A store that does not answer delays this task alone; what is told of the last word grows older meanwhile.
     private func listen() async {
         while !Task.isCancelled {
-            try? await data.registerForRelays()
             if !streams.isEmpty { await ask() }
             try? await Task.sleep(for: FeedAPI.beat)
         }

@@ -22,16 +22,13 @@ extension GatewayData {
             throw GatewayError(
                 .notFound, "No cluster \(request.cluster) is set: `admin cluster set` sets one, with this relay in it.")
         }
-        let (id, own) = (RelayIdentifier(), controlEndpoint)
+        let id = RelayIdentifier()
         let certificates = try issued(request.certificates, to: id, named: host.bareText)
         let record = RelayRecord(
             id: id, name: host.bareText, cluster: request.cluster, added: clock(),
             serials: [CertificateAuthority.serial(ofDER: Array(certificates.client))])
-        try await reviseRelays(note.with(.target, record.name)) { table in
-            try table.add(record)
-            table.register(control: own)
-        }
-        return try RelayInvitation(id: id, certificates: certificates, controls: relays.controls).text
+        try await reviseRelays(note.with(.target, record.name)) { try $0.add(record) }
+        return try RelayInvitation(id: id, certificates: certificates, controls: controls).text
     }
 
     func removeRelay(named name: String, _ note: AuditNote) async throws {
@@ -53,16 +50,10 @@ extension GatewayData {
         .maintenance(action, at: clock()).with(.gateway, settings.name).with(.target, target)
     }
 
-    /// Where relays reach this gateway.
-    private var controlEndpoint: String {
-        (try? Endpoint(host: Host(settings.name), port: settings.controlPort).description) ?? settings.name
-    }
-
-    /// Lets relays know of this gateway, if there are relays and they do not.
-    func registerForRelays() async throws {
-        let own = controlEndpoint
-        guard !relays.relays.isEmpty, !relays.controls.contains(own) else { return }
-        try await reviseRelays(maintenance("relay.control", own)) { $0.register(control: own) }
+    /// HOST:PORT of the fleet's control gateways, this one among them: those that relays follow, and report to.
+    var controls: [String] {
+        let own = (try? settings.control.description) ?? settings.name
+        return Set(gateways.filter { $0.id != settings.id }.map(\.control.description) + [own]).sorted()
     }
 }
 

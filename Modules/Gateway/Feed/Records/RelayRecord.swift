@@ -51,15 +51,12 @@ struct RelayRecord: Sendable, Hashable, Codable {
     mutating func renew(_ serial: String, replacing presented: String) { serials = [presented, serial] }
 }
 
-/// The relays of a fleet, and the gateways whose feed they may follow: one record, which changes rarely.
+/// The relays of a fleet: one record, which changes rarely.
 struct RelayTable: Sendable, Hashable, Codable {
     /// With a gateway's own, as many as one cluster may have.
     static let limit = 63
-    static let controlLimit = 16
 
     var relays: [RelayRecord] = []
-    /// HOST:PORT of the control gateways, those that registered last at the end.
-    var controls: [String] = []
 
     func relay(_ id: RelayIdentifier) -> RelayRecord? { relays.first { $0.id == id } }
 
@@ -80,10 +77,5 @@ struct RelayTable: Sendable, Hashable, Codable {
             throw GatewayError(.notFound, "No relay \(name): `admin relay list` shows them.")
         }
         return relays.remove(at: place)
-    }
-
-    mutating func register(control endpoint: String) {
-        guard !controls.contains(endpoint) else { return }
-        controls = Array((controls + [endpoint]).suffix(Self.controlLimit))
     }
 }

@@ -30,6 +30,9 @@ struct FeedFollower: Sendable {
     /// - Parameter newest: as it was stored; 0 for nothing.
     init(newest: Int64, clock: @escaping @Sendable () -> Date) { (self.newest, self.clock) = (newest, clock) }
 
+    /// How many gateways have told all that they have.
+    var senderCount: Int { positions.count }
+
     mutating func ended(_ sender: Int) { positions[sender] = nil }
 
     /// A sender begins an update.

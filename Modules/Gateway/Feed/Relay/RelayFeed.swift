@@ -246,6 +246,35 @@ extension RelayFeed {
     }
 }
 
+// MARK: Observation
+
+extension RelayFeed {
+    /// What metrics tell.
+    struct Figures: Sendable {
+        /// The revision that is in force, for open tunnels too.
+        let revision: Int64
+        /// How long the lease lasts without further word.
+        let lease: Duration
+        /// How many control gateways are followed now.
+        let followed: Int
+        /// By the certificate's name.
+        let certificateEnds: [(name: String, end: Date)]
+    }
+
+    func figures() -> Figures {
+        let certificates = [("feed", membership.client.certificate), ("server", membership.server.certificate)]
+        return Figures(
+            revision: applied.value ?? 0, lease: lease.rest(at: .now), followed: follower.senderCount,
+            certificateEnds: certificates.compactMap { name, der in
+                CertificateAuthority.end(ofDER: der).map { (name, $0) }
+            })
+    }
+
+    var health: HealthFinding {
+        lease.isOver(at: .now) ? .notReady("There is no word from the control gateways.") : .well
+    }
+}
+
 // MARK: Catching up
 
 extension RelayFeed {

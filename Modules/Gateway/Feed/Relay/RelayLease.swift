@@ -24,4 +24,7 @@ struct RelayLease: Sendable, Hashable {
     var expiry: Instant? { word?.advanced(by: length) }
 
     func isOver(at now: Instant) -> Bool { expiry.map { $0 <= now } ?? true }
+
+    /// How long it lasts without further word.
+    func rest(at now: Instant) -> Duration { expiry.map { max(.zero, now.duration(to: $0)) } ?? .zero }
 }

@@ -15,40 +15,60 @@ struct RelayRole: Service {
     /// Called once, when it listens.
     let onReady: @Sendable (Gateway.Listeners) async -> Void
 
+    /// What the relay or the guard follows; nil before it listens, and once it has ended.
+    private typealias Feed = @Sendable () -> RelayFeed?
+
+    /// What both roles have.
+    private struct Parts {
+        let membership: RelayMembership
+        let current: CurrentState
+        let gate: LeaseGate
+        let metrics: GatewayMetrics
+        let address: Gateway.MetricsListener?
+        let registry: PrometheusRegistry?
+        let feed: Feed
+        let follows: @Sendable (RelayFeed) -> Void
+
+        var policy: FollowedPolicy { FollowedPolicy(current: current, lease: gate) }
+    }
+
     func run() async throws {
         defer { store.close() }
         guard let membership = try store.membership() else {
             throw GatewayError(.notInitialized, "This folder is not a relay's.")
         }
-        let gate = LeaseGate()
-        let catchUp = SetOnce<@Sendable () async -> Void>()
-        let current = try state(of: membership) { await catchUp.value?() }
-        let policy = FollowedPolicy(current: current, lease: gate)
-        func feed(for judge: any PolicyFollower, at port: UInt16) throws -> RelayFeed {
-            let feed = try RelayFeed(
-                store, membership,
-                .init(
-                    current: current, judge: judge, lease: configuration.relayLease, gate: gate, port: port,
-                    logger: logger))
-            catchUp.set { [weak feed] in await feed?.catchUp() }
-            return feed
+        let isGuard = configuration.role == .guarding
+        let address = try listeners.metricsAddress()
+        let registry = address.map { _ in
+            PrometheusRegistry(metrics: isGuard ? MetricDescription.guarding : MetricDescription.relay)
         }
-        if configuration.role == .guarding {
-            try await runGuard(by: policy) { try feed(for: $0, at: configuration.relayGuard?.port ?? 0) }
-        } else {
-            try await runRelay(membership, by: policy) { try feed(for: $0, at: $1) }
-        }
+        let following = SetOnce<Feed>()
+        let parts = Parts(
+            membership: membership,
+            current: try state(of: membership) { await following.value?()?.catchUp() },
+            gate: LeaseGate(), metrics: .both(registry), address: address, registry: registry,
+            feed: { following.value?() }, follows: { feed in following.set { [weak feed] in feed } })
+        if isGuard { try await runGuard(parts) } else { try await runRelay(parts) }
     }
 
-    private func runRelay(
-        _ membership: RelayMembership, by policy: FollowedPolicy, _ feed: (Relay, UInt16) throws -> RelayFeed
-    ) async throws {
-        let relay = try makeRelay(membership, policy)
+    private func runRelay(_ parts: Parts) async throws {
+        let connections = Connections(listeners.connectionLimits(), metrics: parts.metrics, logger: logger)
+        let relay = try makeRelay(parts, connections)
+        let tunnels = { @Sendable in
+            await relay.reportBytes()
+            return relay.tunnelCount
+        }
+        let observation = observation(of: .relay(relay, connections), .relayHealth, parts, [connections], tunnels)
         do {
-            let port = try await relay.start()
-            let feed = try feed(relay, port)
-            await onReady(.init(controlPort: 0, relayPort: Int(port), verificationPort: nil, metricsPort: nil))
-            await cancelWhenGracefulShutdown { await feed.run() }
+            try await serve(observation) { metricsPort in
+                let port = try await relay.start(besides: Set([metricsPort].compactMap { $0 }))
+                let feed = try makeFeed(parts, for: relay, at: port)
+                await onReady(
+                    .init(
+                        controlPort: 0, relayPort: Int(port), verificationPort: nil,
+                        metricsPort: metricsPort.map(Int.init)))
+                await cancelWhenGracefulShutdown { await feed.run() }
+            }
         } catch {
             await relay.shutdown()
             throw error
@@ -56,19 +76,38 @@ struct RelayRole: Service {
         await relay.shutdown()
     }
 
-    private func runGuard(by policy: FollowedPolicy, _ feed: (GuardService) throws -> RelayFeed) async throws {
-        guard let relayGuard = try listeners.makeGuard(policy) else {
+    private func runGuard(_ parts: Parts) async throws {
+        guard let relayGuard = try listeners.makeGuard(parts.policy) else {
             throw GatewayError(.invalid, "The role guarding needs the settings of a guard.")
         }
-        let feed = try feed(relayGuard)
-        let running = try await relayGuard.start()
-        await onReady(.init(controlPort: 0, relayPort: 0, verificationPort: nil, metricsPort: nil))
-        await cancelWhenGracefulShutdown {
-            await withDiscardingTaskGroup { group in
-                group.addTask { await feed.run() }
-                group.addTask { await running.run() }
+        let part = HealthPart(name: "guard") {
+            _ = await relayGuard.tunnelCount
+            return .well
+        }
+        let observation = observation(of: part, .guardHealth, parts, []) { await relayGuard.tunnelCount }
+        try await serve(observation) { metricsPort in
+            let feed = try makeFeed(parts, for: relayGuard, at: configuration.relayGuard?.port ?? 0)
+            let running = try await relayGuard.start()
+            await onReady(
+                .init(
+                    controlPort: 0, relayPort: 0, verificationPort: nil, metricsPort: metricsPort.map(Int.init)))
+            await cancelWhenGracefulShutdown {
+                await withDiscardingTaskGroup { group in
+                    group.addTask { await feed.run() }
+                    group.addTask { await running.run() }
+                }
             }
         }
+    }
+
+    private func makeFeed(_ parts: Parts, for judge: any PolicyFollower, at port: UInt16) throws -> RelayFeed {
+        let feed = try RelayFeed(
+            store, parts.membership,
+            .init(
+                current: parts.current, judge: judge, lease: configuration.relayLease, gate: parts.gate, port: port,
+                logger: logger))
+        parts.follows(feed)
+        return feed
     }
 
     private var listeners: ListenerSettings { ListenerSettings(configuration: configuration, logger: logger) }
@@ -87,10 +126,55 @@ struct RelayRole: Service {
             contacts: ContactLedger(), clock: clock, follow: follow)
     }
 
-    private func makeRelay(_ membership: RelayMembership, _ policy: FollowedPolicy) throws -> Relay {
+    private func makeRelay(_ parts: Parts, _ connections: Connections) throws -> Relay {
         try Relay(
-            configuration: listeners.relayConfiguration(trust: membership.trust),
-            identity: membership.server.relayIdentity, policy: policy, resolver: listeners.resolver(),
-            connections: Connections(listeners.connectionLimits(), metrics: .both(nil), logger: logger), logger: logger)
+            configuration: listeners.relayConfiguration(trust: parts.membership.trust),
+            identity: parts.membership.server.relayIdentity, policy: parts.policy, resolver: listeners.resolver(),
+            connections: connections, logger: logger)
+    }
+}
+
+// MARK: Observation
+
+extension RelayRole {
+    /// - Parameters:
+    ///   - part: what listens here.
+    ///   - tunnels: has them report the bytes that they carried, and returns their number.
+    private func observation(
+        of part: HealthPart, _ description: MetricDescription, _ parts: Parts, _ connections: [Connections],
+        _ tunnels: @escaping @Sendable () async -> Int
+    ) -> Observation {
+        let feed = parts.feed
+        let health = Health([
+            part,
+            HealthPart(name: "feed") { await feed()?.health ?? .notReady("It has not started yet.") },
+        ])
+        return Observation(health, at: parts.address, parts.registry, parts.metrics, logger: logger) { own in
+            RelayGauges(
+                .init(
+                    tunnels: tunnels, connections: connections + [own], health: health,
+                    feed: { await feed()?.figures() }), health: description, parts.metrics.factory)
+        }
+    }
+
+    /// Serves metrics beside `body`, which is given the port of their listener, until that ends or one of them fails.
+    private func serve(
+        _ observation: Observation, _ body: @escaping @Sendable (UInt16?) async throws -> Void
+    ) async throws {
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            if let service = observation.service { group.addTask { try await service.run() } }
+            if observation.isAsked {
+                group.addTask { await cancelWhenGracefulShutdown { await observation.health.run() } }
+                group.addTask { await cancelWhenGracefulShutdown { await Self.refresh(observation) } }
+            }
+            let port = await observation.service?.port()
+            if port != nil || observation.service == nil { group.addTask { try await body(port) } }
+            // The first that fails ends the others; `waitForAll` would wait for them.
+            for try await _ in group {}
+        }
+    }
+
+    private static func refresh(_ observation: Observation) async {
+        while (try? await Task.sleep(for: .seconds(60))) != nil { await observation.refresh() }
     }
 }

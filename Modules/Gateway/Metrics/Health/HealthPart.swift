@@ -1,5 +1,6 @@
 /// One part of a gateway whose health is told, such as the store. Adding one to the list in
-/// ``GatewayServices/healthParts(_:)`` is all that a further part takes.
+/// ``GatewayServices/healthParts(_:)`` or ``RelayRole`` and to the labels of ``MetricDescription/health`` is all that a
+/// further part takes.
 struct HealthPart: Sendable {
     /// In ``Health``'s answer, and as a label of metrics.
     let name: String
@@ -29,6 +30,16 @@ struct HealthState: Sendable, Hashable {
         switch finding {
         case .well: nil
         case .notReady(let reason), .failed(let reason): reason
+        }
+    }
+}
+
+extension HealthPart {
+    static func relay(_ relay: Relay, _ connections: Connections) -> HealthPart {
+        HealthPart(name: "relay") {
+            guard let isListening = await relay.isListening() else { return .notReady("It has not started yet.") }
+            guard isListening else { return .failed("The relay does not listen.") }
+            return connections.hasRoom ? .well : .notReady("No descriptor is left for connections.")
         }
     }
 }

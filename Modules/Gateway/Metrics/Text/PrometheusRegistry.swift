@@ -17,12 +17,12 @@ final class PrometheusRegistry: MetricsFactory {
     static let seriesLimit = 1000
 
     private let families = Lock<[String: Family]>([:])
-    /// By name.
-    private let help: [String: String]
+    /// The texts of help, by name; nil if every metric is shown, without one.
+    private let help: [String: String]?
 
-    /// - Parameter metrics: those that have a text of help.
-    init(metrics: [MetricDescription] = []) {
-        help = Dictionary(metrics.map { ($0.name, $0.help) }) { first, _ in first }
+    /// - Parameter metrics: those that are shown; nil for all that are measured.
+    init(metrics: [MetricDescription]? = nil) {
+        help = metrics.map { Dictionary($0.map { ($0.name, $0.help) }) { first, _ in first } }
     }
 
     func makeCounter(label: String, dimensions: [(String, String)]) -> any CounterHandler {
@@ -53,12 +53,13 @@ final class PrometheusRegistry: MetricsFactory {
     func destroyTimer(_ handler: any TimerHandler) {}
 
     /// The series of a name and its labels: the same one each time. One that cannot be shown, because its name has
-    /// another kind or too many series already, is the caller's alone.
+    /// another kind or too many series already, or is none of those shown here, is the caller's alone.
     private func cell<Cell: MetricCell>(
         _ type: Cell.Type, _ label: String, _ dimensions: [(String, String)]
     ) -> Cell {
         let name = MetricsText.name(label, Cell.kind)
         let labels = MetricsText.labels(dimensions)
+        if let help, help[name] == nil { return Cell() }
         return families.withLock { families in
             var family = families[name] ?? Family(kind: Cell.kind)
             if let known = family.series[labels] as? Cell { return known }
@@ -77,7 +78,7 @@ final class PrometheusRegistry: MetricsFactory {
         let families = families.withLock { $0 }
         var text = ""
         for (name, family) in families.sorted(by: { $0.key < $1.key }) {
-            if let help = help[name] { text += "# HELP \(name) \(MetricsText.escaped(help, quotes: false))\n" }
+            if let help = help?[name] { text += "# HELP \(name) \(MetricsText.escaped(help, quotes: false))\n" }
             text += "# TYPE \(name) \(family.kind.rawValue)\n"
             for (labels, cell) in family.series.sorted(by: { $0.key < $1.key }) {
                 for sample in cell.samples {
