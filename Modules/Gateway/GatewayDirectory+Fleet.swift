@@ -14,13 +14,7 @@ extension GatewayDirectory {
     ) async throws -> FleetRestoration {
         let store = try await open(store: path, protectedBy: protector, options: .existing)
         defer { store.close() }
-        let own = OwnStore(store)
-        guard let content = try own.content() else {
-            throw GatewayError(.notInitialized, "The store at \(path) is not the data of a gateway.")
-        }
-        guard let membership = try own.membership() else {
-            throw GatewayError(.invalid, "The gateway at \(path) stands alone: it shares no database.")
-        }
+        let (own, content, membership) = try fleet(of: store, at: path)
         let known = try own.mark()?.revision
         var event = AuditEvent(.administration, by: .processUser(), at: Date())
         (event[.gateway], event[.action]) = (content.settings.name, "fleet.restored")
@@ -31,8 +25,42 @@ extension GatewayDirectory {
                 return FleetRestoration(found: try await fleet.confirm(), known: known)
             }
             // A backup may be of an earlier version.
-            try await FleetSchema.upgrade(database)
+            try await FleetSchema.upgrade(database, key)
             return try await fleet.restore(since: known, audit: note)
+        }
+    }
+
+    private static func fleet(
+        of store: SecureStore, at path: String
+    ) throws -> (OwnStore, OwnStore.Content, FleetMembership) {
+        let own = OwnStore(store)
+        guard let content = try own.content() else {
+            throw GatewayError(.notInitialized, "The store at \(path) is not the data of a gateway.")
+        }
+        guard let membership = try own.membership() else {
+            throw GatewayError(.invalid, "The gateway at \(path) stands alone: it shares no database.")
+        }
+        return (own, content, membership)
+    }
+
+    /// Makes the tables of this version from those of an earlier one, as the role that owns them.
+    ///
+    /// - Parameter owner: the URL of the fleet's database with that role.
+    /// - Returns: the level of the tables.
+    package static func upgradeFleet(
+        _ path: String, asOwner owner: String, protectedBy protector: any KeyProtector,
+        through databases: DatabaseOpener?
+    ) async throws -> Int64 {
+        let store = try await open(store: path, protectedBy: protector, options: .existing)
+        defer { store.close() }
+        let (own, _, membership) = try fleet(of: store, at: path)
+        let mark = try own.mark()
+        return try await FleetMembership(url: owner, key: membership.key).withStore(through: databases) {
+            database, key in
+            // Another database of the owner's is not to be taken for the fleet's.
+            let found = try await FleetStore(database, key: key).confirm()
+            try FleetEra.check(found, since: mark?.revision ?? 0)
+            return try await FleetSchema.upgrade(database, key)
         }
     }
 

@@ -13,17 +13,18 @@ package enum GatewayDirectory {
     ///
     /// - Parameters:
     ///   - url: of the empty database of a new fleet; nil for a gateway that stands alone.
+    ///   - owner: the same database's, as the role that makes the tables and owns them; nil if that is the gateway's own.
     ///   - databases: opens it.
     /// - Returns: the fleet's recovery key, to be shown once; nil for a gateway that stands alone.
     @discardableResult
     package static func initialize(
         _ path: String, name: String, protectedBy protector: any KeyProtector, database url: String? = nil,
-        through databases: DatabaseOpener? = nil
+        asOwner owner: String? = nil, through databases: DatabaseOpener? = nil
     ) async throws -> Redacted<String>? {
         let store = try await openEmpty(path, protectedBy: protector)
         defer { store.close() }
         let membership = url.map { FleetMembership(url: $0, key: FleetKey.generate()) }
-        try await GatewayData.initialize(store, name: name, in: membership, through: databases)
+        try await GatewayData.initialize(store, name: name, in: membership, asOwner: owner, through: databases)
         return membership?.recoveryKey
     }
 

@@ -89,7 +89,19 @@ enum PostgresRows {
         // `PG_DIAG_SQLSTATE` and `PG_DIAG_MESSAGE_PRIMARY`, which are macros.
         let state = unsafe field("C", of: result)
         let message = unsafe field("M", of: result)
-        return GatewayError(.store, "The database refuses a statement: \(message) (\(state))")
+        return GatewayError(.store, "The database refuses a statement: \(message) (\(state))\(hint(for: state))")
+    }
+
+    private static func hint(for state: String) -> String {
+        switch state {
+        // `insufficient_privilege`.
+        case "42501": ": `gateway fleet roles` prints the rights that a gateway's role needs"
+        // `undefined_table`, also for a schema that the role may not use.
+        case "42P01":
+            ": `gateway init --database` makes the tables, and `gateway fleet roles` prints the rights that a gateway's role "
+                + "needs"
+        default: ""
+        }
     }
 
     private static func field(_ code: Unicode.Scalar, of result: OpaquePointer) -> String {

@@ -7,8 +7,8 @@ import SallyportGateway
 struct FleetCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "fleet",
-        abstract: "Show the fleet; put a restored database into force; begin again without a gateway.",
-        subcommands: [Status.self, Restored.self, Recover.self])
+        abstract: "Show the fleet; care for its database; begin again without a gateway.",
+        subcommands: [Status.self, Roles.self, Upgrade.self, Restored.self, Recover.self])
 
     struct Status: ConsoleCommand {
         static let configuration = CommandConfiguration(

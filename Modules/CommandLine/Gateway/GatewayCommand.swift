@@ -12,7 +12,7 @@ struct GatewayCommand: ParsableCommand {
             JoinCommand.self, FleetCommand.self, GuardCommand.self, ACLHelperCommand.self,
         ])
 
-    struct InitCommand: AsyncParsableCommand {
+    struct InitCommand: AsyncParsableCommand, CheckedArguments {
         static let configuration = CommandConfiguration(
             commandName: "init", abstract: "Create a gateway's data: its authority, keys and an empty policy.")
         @OptionGroup var location: DataLocationOptions
@@ -23,10 +23,22 @@ struct GatewayCommand: ParsableCommand {
                 "Begin a fleet in this empty PostgreSQL database. A password is better kept in ~/.pgpass.",
                 valueName: "url"))
         var database: String?
+        @Option(
+            help: ArgumentHelp(
+                "The same database, as the role that makes the tables and owns them. Default: that of --database.",
+                valueName: "url"))
+        var databaseOwner: String?
         @OptionGroup var output: OutputOptions
 
+        func check() throws {
+            guard databaseOwner == nil || database != nil else {
+                throw ValidationError("--database-owner goes with --database.")
+            }
+        }
+
         func run() async throws {
-            let made = try await GatewayHost(location).initialize(name: name, database: database)
+            let made = try await GatewayHost(location).initialize(
+                name: name, database: database, asOwner: databaseOwner)
             let key = made.recoveryKey.map { "\nrecovery key, shown only now: \($0)" } ?? ""
             output.print(made, "made gateway \(made.name) in \(made.data)\(key)")
         }

@@ -49,11 +49,12 @@ struct GatewayHost {
     static let dumpable = CommandFailure(
         .software, name: "internalFailure", "This process cannot be kept out of core dumps, which would show its keys.")
 
-    func initialize(name: String?, database: String?) async throws -> Made {
+    func initialize(name: String?, database: String?, asOwner owner: String?) async throws -> Made {
         let name = try name ?? Self.machineName()
         let recoveryKey = try await changing { protector in
             try await GatewayDirectory.initialize(
-                location.data, name: name, protectedBy: protector, database: database, through: Self.databases)
+                location.data, name: name, protectedBy: protector, database: database, asOwner: owner,
+                through: Self.databases)
         }
         protection.warnIfDefault()
         return Made(data: location.data, name: name, recoveryKey: recoveryKey?.reveal())
@@ -103,6 +104,14 @@ struct GatewayHost {
         try await changing { protector in
             try await GatewayDirectory.restoreFleet(
                 location.data, isConfirmed: isConfirmed, protectedBy: protector, through: Self.databases)
+        }
+    }
+
+    /// - Returns: the level of the tables.
+    func upgradeFleet(asOwner owner: String) async throws -> Int64 {
+        try await changing { protector in
+            try await GatewayDirectory.upgradeFleet(
+                location.data, asOwner: owner, protectedBy: protector, through: Self.databases)
         }
     }
 

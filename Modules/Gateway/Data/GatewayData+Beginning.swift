@@ -11,16 +11,18 @@ extension GatewayData {
     ///
     /// - Parameter membership: of the fleet whose empty database takes what gateways share; nil for a gateway that
     ///   stands alone.
+    /// - Parameter owner: of the database, as the role that makes the tables.
     static func initialize(
         _ store: SecureStore, name: String, in membership: FleetMembership? = nil,
-        through databases: DatabaseOpener? = nil
+        asOwner owner: String? = nil, through databases: DatabaseOpener? = nil
     ) async throws {
         let host = try host(name)
         let now = Date()
         let record = AuthorityRecord(present: try CertificateAuthority.create(name: host, now: now))
         let identities = try OwnIdentities(host: host, under: Authorities(record), at: now)
         if let membership {
-            try await membership.withStore(through: databases) { database, key in
+            let maker = FleetMembership(url: owner ?? membership.url, key: membership.key)
+            try await maker.withStore(through: databases) { database, key in
                 try await FleetStore.initialize(database, key: key, record)
             }
         }
@@ -37,7 +39,7 @@ extension GatewayData {
     ) async throws {
         let host = try host(name)
         let state = try await membership.withStore(through: databases) { database, key in
-            try await FleetSchema.upgrade(database)
+            try await FleetSchema.upgrade(database, key)
             return try await FleetStore(database, key: key).changes(after: nil)
         }
         guard let record = state.authorities?.value else { throw FleetTables.missing("authority") }
@@ -69,7 +71,7 @@ extension GatewayData {
         }
         let (database, key) = try membership.open(through: databases)
         do {
-            try await FleetSchema.upgrade(database)
+            try await FleetSchema.upgrade(database, key)
             return try await GatewayData(FleetStore(database, key: key), own: own, clock: clock)
         } catch {
             await database.close()

@@ -22,15 +22,13 @@ package actor GatewayData {
     private var directoryRevision: Int64 = 0
     private var authoritiesRevision: Int64 = 0
     private var gatewaysRevision: Int64 = 0
-    /// Whether the store is shared, so that another may lie in its place.
-    private let isInFleet: Bool
     /// Applies what is new in the store, one run at a time.
     private var following: Task<Void, any Error>?
     private(set) var directory = Directory() { didSet { revision += 1 } }
     private(set) var relays = RelayTable() { didSet { revision += 1 } }
     private var relaysRevision: Int64 = 0
-    /// What the gateway's own store says of the revisions.
-    private var kept: FleetMark?
+    /// Remembers the revision of the fleet's database that is in force.
+    private let marks: FleetMarkKeeper
     /// What followers of the feed have still to hear.
     private var log = FeedLog()
     private(set) var instances = InstanceTable()
@@ -69,12 +67,12 @@ package actor GatewayData {
             throw GatewayError(.notInitialized, "There is no gateway here: `sallyport gateway init` creates one.")
         }
         let state = try await store.changes(after: nil)
-        try own.mark()?.check(state)
-        isInFleet = try own.membership() != nil
+        if let now = state.mark { try own.mark()?.check(isBefore: now) }
         guard let record = state.authorities?.value else {
             throw GatewayError(.notInitialized, "There is no authority here: `sallyport gateway init` creates one.")
         }
         (self.store, self.own, self.clock) = (store, own, clock)
+        marks = FleetMarkKeeper(own)
         accessChain = .access(try await own.auditIdentity())
         settings = content.settings
         identities = content.identities
@@ -89,6 +87,7 @@ package actor GatewayData {
         observers = []
         hinted?.finish()
         hinted = nil
+        await marks.end()
         await store.close()
         own.close()
     }
@@ -184,15 +183,7 @@ extension GatewayData {
                     isAuthorities: changes.authorities != nil || changes.gateways != nil))
         }
         tell(told)
-        await keepMark()
-    }
-
-    /// Notes what is in force, for the next start. If it cannot be written, the next change tries again.
-    private func keepMark() async {
-        let mark = FleetMark(
-            revision: followed, directory: directoryRevision, authorities: authoritiesRevision, relays: relaysRevision)
-        guard isInFleet, mark != kept else { return }
-        if (try? await own.keep(mark)) != nil { kept = mark }
+        if let mark = changes.mark { await marks.keep(mark) }
     }
 
     /// - Returns: the change of which others must hear: apps if they are to ask others than before.

@@ -58,6 +58,9 @@ struct InstanceRecord: Codable, Sendable, Hashable {
     private(set) var ended: Date?
     /// Counts the changes of the record; nil, as in data of older versions, counts as 0.
     private(set) var updates: Int64?
+    /// The number of the update that was announced last; nil counts as that of all. A store of a fleet has it beside the
+    /// record, since a gateway of an older version would drop it.
+    var announced: Int64?
 
     var withdrawal: Withdrawal? {
         [.wiped, .denied, .locked, .blocked].first(where: withdrawals.contains)
@@ -70,7 +73,7 @@ struct InstanceRecord: Codable, Sendable, Hashable {
     func ended(under new: Directory, at now: Date) -> InstanceRecord {
         var record = self
         record.end(new.user(named: user, userID) == nil ? .wiped : .denied, at: now)
-        record.countUpdate()
+        record.countUpdate(isAnnounced: true)
         return record
     }
 
@@ -109,7 +112,14 @@ extension InstanceRecord {
     }
 
     /// A store calls this with each change that it keeps.
-    mutating func countUpdate() { updates = (updates ?? 0) + 1 }
+    mutating func countUpdate(isAnnounced: Bool) {
+        let before = announcement
+        let now = (updates ?? 0) + 1
+        (updates, announced) = (now, isAnnounced ? now : before)
+    }
+
+    /// The number of the update that was announced last: it grows with each change that others must hear of.
+    var announcement: Int64 { announced ?? updates ?? 0 }
 
     /// Whether the record contains every change that another record of the same instance contains.
     func isAsNew(as other: InstanceRecord) -> Bool { updates ?? 0 >= other.updates ?? 0 }
@@ -122,6 +132,7 @@ extension InstanceRecord {
         unreported.stored = old.stored
         unreported.lastSeen = old.lastSeen
         unreported.updates = old.updates
+        unreported.announced = old.announced
         return unreported != old
     }
 

@@ -122,6 +122,8 @@ struct Revised<Value: Sendable>: Sendable {
 /// What changed up to a revision.
 struct StoredChanges: Sendable {
     let revision: Int64
+    /// What belongs to the revision; nil in a store that is not shared.
+    var mark: FleetMark?
     /// Nil if it is unchanged, as are the authorities.
     var directory: Revised<Directory>?
     var authorities: Revised<AuthorityRecord>?

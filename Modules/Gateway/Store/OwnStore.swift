@@ -28,7 +28,7 @@ struct OwnStore: Sendable {
         tokenKeys = store.reservedCollection("gateway.tokenKeys", of: TokenKeyRecord.self)
         looks = store.reservedCollection("gateway.health", of: UInt64.self)
         memberships = store.reservedCollection("gateway.fleet", of: FleetMembership.self)
-        marks = store.reservedCollection("gateway.fleet.mark", of: FleetMark.self)
+        marks = store.reservedCollection("gateway.fleet.followed", of: FleetMark.self)
         audit = store.reservedCollection("gateway.audit.identity", of: String.self)
         joining = store.reservedCollection("gateway.joining", of: [UInt8].self)
     }

@@ -85,6 +85,16 @@ extension DataFixture {
             [.integer(head.number), .bytes(head.hash)])
     }
 
+    /// Removes what is beyond the limits, which a database has to allow. Its clock is not the test's.
+    func keepAudit(_ retention: AuditRetention = .standard) async throws {
+        if let fleet {
+            try await run(
+                fleet, "UPDATE audit_retention SET administration = $1, access = $2, access_age = $3",
+                [.integer(retention.administration), .integer(retention.access), .integer(-retention.accessAge)])
+        }
+        try await data.keepAudit(retention)
+    }
+
     /// Removes the checkpoints of the store.
     func dropCheckpoints() async throws {
         guard let fleet else {

@@ -113,7 +113,7 @@ import Testing
         let exported = try await fixture.data.checkpoint()
         var retention = AuditRetention()
         retention.administration = 5
-        try await fixture.data.keepAudit(retention)
+        try await fixture.keepAudit(retention)
         let entries = try await fixture.entries()
         #expect(entries.map(\.number) == [10, 11, 12, 13, 14])
         let report = try await fixture.report(against: exported)
@@ -129,7 +129,7 @@ import Testing
         try await fixture.tamper(tampering)
         var retention = AuditRetention()
         retention.administration = 1
-        await #expect(throws: GatewayError(.store, "")) { try await fixture.data.keepAudit(retention) }
+        await #expect(throws: GatewayError(.store, "")) { try await fixture.keepAudit(retention) }
         #expect(try await !fixture.report().isSound)
     }
 
@@ -143,10 +143,10 @@ import Testing
     @Test func oneMoreThanTheLimitIsRemovedAndNotOneMore() async throws {
         var retention = AuditRetention()
         retention.administration = 4
-        try await fixture.data.keepAudit(retention)
+        try await fixture.keepAudit(retention)
         #expect(try await fixture.entries().count == 4)
         try await fixture.perform(.addUser("bob"))
-        try await fixture.data.keepAudit(retention)
+        try await fixture.keepAudit(retention)
         #expect(try await fixture.entries().map(\.number) == [2, 3, 4, 5])
     }
 
@@ -160,7 +160,7 @@ import Testing
         try await fixture.data.renewOwnCertificates()
         recorder.connect(nil, nil, address: nil, error: "http_request_error")
         await trail.finish()
-        try await fixture.data.keepAudit()
+        try await fixture.keepAudit()
         #expect(try await fixture.accessEntries().map(\.number) == [3, 4])
         #expect(try await fixture.report().isSound)
     }
@@ -181,6 +181,7 @@ import Testing
     @Test func theFirstGatewayOfThisVersionMakesTheTables() async throws {
         let fixture = try await DataFixture()
         let fleet = try #require(fixture.fleet)
+        try await FleetSchema.makeEarlier { try await fixture.run(fleet, $0, []) }
         for table in ["audit_chain", "audit_admin", "audit_access", "audit_checkpoint", "gateway", "relay"] {
             try await fixture.run(fleet, "DROP TABLE \(table)", [])
         }

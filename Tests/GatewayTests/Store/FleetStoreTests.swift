@@ -65,7 +65,7 @@ import Testing
         let reply = await fixture.data.perform(
             table == "directory" ? .addUser("bob") : .authority(.finish(confirmed: true)))
         #expect(isStoreFailure(reply))
-        try await fixture.data.refresh()
+        await #expect(throws: GatewayError(.store, "")) { try await fixture.data.refresh() }
         #expect(await fixture.data.directory.users["eve"] != nil)
         #expect(await fixture.data.authorities.record.next != nil)
     }
@@ -79,11 +79,32 @@ import Testing
         #expect(await fixture.data.perform(.listUsers) == before)
     }
 
-    @Test func aDatabaseOfALaterVersionIsReadOnly() async throws {
+    /// A gateway of an earlier version beside one of a later, which has upgraded the database.
+    @Test func aDatabaseOfALaterVersionIsReadOnlyAndServesApps() async throws {
+        let presented = try await fixture.enroll(fixture.link(), DataFixture.request())
+        let link = try await fixture.link()
+        let renewed = try await fixture.data.reenroll(presented, request: DataFixture.request())
         try await run("UPDATE fleet SET feature_level = feature_level + 1")
-        let reply = await fixture.data.perform(.addUser("eve"))
-        #expect(isStoreFailure(reply))
+        for command: AdministrationCommand in [
+            .addUser("eve"), .withdraw(instance: presented.name.instance.description, .lock), .authority(.rotate),
+            .issueKey(user: "ann", entitlement: "com.example.report"),
+        ] {
+            guard case .failure(let failure) = await fixture.data.perform(command) else {
+                Issue.record("\(command) was carried out")
+                continue
+            }
+            #expect(failure.name == "store" && failure.message.contains("until this gateway is upgraded"))
+        }
+        await #expect(throws: GatewayError(.store, "")) { try await fixture.enroll(link, DataFixture.request()) }
+        await #expect(throws: GatewayError(.store, "")) {
+            try await fixture.data.admitted(fixture.data.presented(renewed[0]))
+        }
         try await fixture.data.refresh()
+        let first = try await fixture.document(presented)
+        #expect(try await fixture.document(presented).epoch > first.epoch && first.status == .active)
+        let restarted = try await fixture.restarted()
+        #expect(try await restarted.admitted(presented).withdrawal == nil)
+        await restarted.close()
     }
 
     @Test func aGatewayWithAnotherKeyReadsNothing() async throws {

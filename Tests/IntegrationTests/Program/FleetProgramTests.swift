@@ -121,6 +121,34 @@ import Testing
         #expect(again.contains("and this gateway has seen revision 10995"), "\(again)")
     }
 
+    /// Runs SQL as an administrator of the database does.
+    private func psql(_ url: String, _ statements: String) async throws -> Outcome {
+        let script = "psql -X -q -v ON_ERROR_STOP=1 -d \"$0\" -c \"$1\""
+        return try await ChildProcess("/bin/bash", ["-c", script, url, statements]).outcome(within: .seconds(30))
+    }
+
+    @Test func theTablesMayBelongToAnotherRoleThanTheGateways() async throws {
+        let made = try await psql(url, "CREATE ROLE fleet_control LOGIN PASSWORD 'more'; CREATE ROLE fleet_auditor")
+        try #require(made.status == 0, "\(made.error)")
+        let start = try #require(url.range(of: "//")), end = try #require(url.range(of: "@"))
+        let control = url.replacingCharacters(in: start.upperBound..<end.lowerBound, with: "fleet_control:more")
+        let data = folder.file("a")
+        _ = try await words(
+            "gateway", "init", "--data", data, "--name", "localhost", "--database", control, "--database-owner", url)
+        let early = try await program(["admin", "user", "add", "ann@corp.example", "--data", data])
+        #expect(early.status != 0 && early.error.contains("`gateway fleet roles` prints the rights"), "\(early.error)")
+        let rights = try await words(
+            "gateway", "fleet", "roles", "--control", "fleet_control", "--auditor", "fleet_auditor")
+        let granted = try await psql(url, rights)
+        try #require(granted.status == 0, "\(granted.error)")
+        _ = try await words("admin", "user", "add", "ann@corp.example", "--data", data)
+        #expect(try await words("admin", "audit", "verify", "--data", data).contains("sound"))
+        let removal = try await psql(control, "DELETE FROM audit_admin")
+        #expect(removal.status != 0 && removal.error.contains("permission denied"), "\(removal.error)")
+        let upgraded = try await words("gateway", "fleet", "upgrade", "--database-owner", url, "--data", data)
+        #expect(upgraded.hasSuffix("give its roles their rights by what 'gateway fleet roles' prints"), "\(upgraded)")
+    }
+
     @Test func aSecondFleetInOneDatabaseIsRefused() async throws {
         _ = try await words("gateway", "init", "--data", folder.file("a"), "--name", "localhost", "--database", url)
         let again = try await program(

@@ -41,8 +41,8 @@ struct Mutants {
         let built = chosen.filter { mutant in !refused.contains { $0.name == mutant.name } }
         say("Built in \(seconds(since: start)) s; running the tests with nothing switched off")
         let tests = try await laboratory.tests()
-        let times = try await green(tests, Set(built.map(\.filter)))
-        let judged = built.filter { times[$0.filter] != nil }
+        let times = try await green(tests, Set(built.map(\.choice)))
+        let judged = built.filter { times[$0.choice] != nil }
         say("Green after \(seconds(since: start)) s; switching off \(judged.count) checks")
         let survivors = try await survivors(of: judged, tests, times)
         say("\(judged.count - survivors.count) of \(chosen.count) mutants were noticed, in \(seconds(since: start)) s")
@@ -54,31 +54,31 @@ struct Mutants {
 
     /// The seconds that the tests of each filter take without a mutant; none for filters whose tests fail then, or that
     /// match no tests.
-    private func green(_ tests: TestBinary, _ filters: Set<String>) async throws -> [String: Double] {
-        var times: [String: Double] = [:]
-        try await Lanes.run(filters.sorted(), count: lanes) { filter, lane in
-            let first = try await tests.run(filter, lane: lane, limit: 600)
+    private func green(_ tests: TestBinary, _ choices: Set<TestChoice>) async throws -> [TestChoice: Double] {
+        var times: [TestChoice: Double] = [:]
+        try await Lanes.run(choices.sorted { $0.filter < $1.filter }, count: lanes) { choice, lane in
+            let first = try await tests.run(choice, lane: lane, limit: 600)
             // A test that failed because another one disturbed it passes when it runs again.
-            return (filter, first.status == 0 ? first : try await tests.run(filter, lane: lane, limit: 600))
-        } each: { filter, run in
+            return (choice, first.status == 0 ? first : try await tests.run(choice, lane: lane, limit: 600))
+        } each: { choice, run in
             let isGreen = run.status == 0 && run.count > 0
-            if isGreen { times[filter] = run.time }
+            if isGreen { times[choice] = run.time }
             if !isGreen {
-                say("RED      \(filter) with nothing switched off: \(run.count == 0 ? "no test" : run.cause)")
+                say("RED      \(choice.filter) with nothing switched off: \(run.count == 0 ? "no test" : run.cause)")
             }
         }
         return times
     }
 
     private func survivors(
-        of mutants: [Mutant], _ tests: TestBinary, _ times: [String: Double]
+        of mutants: [Mutant], _ tests: TestBinary, _ times: [TestChoice: Double]
     ) async throws -> [Mutant] {
         var survivors: [Mutant] = []
         // The longest runs come first, so that no lane waits for the other at the end.
-        let order = mutants.sorted { (times[$0.filter] ?? 0, $0.filter) > (times[$1.filter] ?? 0, $1.filter) }
+        let order = mutants.sorted { (times[$0.choice] ?? 0, $0.filter) > (times[$1.choice] ?? 0, $1.filter) }
         try await Lanes.run(order, count: lanes) { mutant, lane in
-            let limit = 20 + Int(3 * (times[mutant.filter] ?? 0))
-            let run = try await tests.run(mutant.filter, mutant: mutant.number, lane: lane, limit: limit)
+            let limit = 20 + Int(3 * (times[mutant.choice] ?? 0))
+            let run = try await tests.run(mutant.choice, mutant: mutant.number, lane: lane, limit: limit)
             return (mutant, run)
         } each: { mutant, run in
             let isNoticed = run.status != 0

@@ -26,10 +26,10 @@ struct TestBinary: Sendable {
     let logs: URL
 
     /// - Parameters:
-    ///   - filter: matches whole names, so that `ProxyTests` does not run `ServerProxyTests` as well.
+    ///   - choice: its filter matches whole names, so that `ProxyTests` does not run `ServerProxyTests` as well.
     ///   - lane: a number that no other run has at the same time.
     ///   - limit: the seconds after which the tests, and the processes that they started, are killed.
-    func run(_ filter: String, mutant: UInt32 = 0, lane: Int, limit: Int) async throws -> Run {
+    func run(_ choice: TestChoice, mutant: UInt32 = 0, lane: Int, limit: Int) async throws -> Run {
         // The processes that a killed test has started are in groups of their own, but in one session.
         let script = """
             timeout -s KILL \(limit) "$@"
@@ -43,8 +43,10 @@ struct TestBinary: Sendable {
             Weaving.variable: String(mutant), "NO_COLOR": "1", "SWT_SWIFT_ERROR_BACKTRACING_ENABLED": "0",
         ]
         let command = Command(
-            ["setsid", "--wait", "bash", "-c", script, "bash", path, "--testing-library", "swift-testing"]
-                + ["--no-parallel", "--filter", "(?:^|[./])(?:\(filter))(?:[./(]|$)"],
+            ["setsid", "--wait", "bash", "-c", script, "bash"]
+                + (choice.isOverDatabase ? ["Tests/Scripts/with-postgresql"] : [])
+                + [path, "--testing-library", "swift-testing", "--no-parallel"]
+                + ["--filter", "(?:^|[./])(?:\(choice.filter))(?:[./(]|$)"],
             in: folder, output: output, environment: environment)
         let start = ContinuousClock.now
         let status = try await command.run()

@@ -11,10 +11,14 @@ package struct Mutant: Codable, Sendable {
     package var replace: String
     /// A regular expression for whole names: `Suite`, `Suite.test`, or `One|Other`.
     package var filter: String
+    /// Whether the tests run beside a PostgreSQL, over which a fleet's gateways share their state.
+    package var database: Bool?
 
     package init(name: String, file: String, find: String, replace: String, filter: String) {
         (self.name, self.file, self.find, self.replace, self.filter) = (name, file, find, replace, filter)
     }
+
+    package var choice: TestChoice { TestChoice(filter: filter, isOverDatabase: database ?? false) }
 
     /// The number that chooses it at run time: FNV-1a of its name, so that new entries do not change the numbers of
     /// others.
@@ -42,4 +46,10 @@ package struct Mutant: Codable, Sendable {
 package struct Drift: Error, CustomStringConvertible {
     package let description: String
     init(_ mutant: String, _ problem: String) { description = "\(mutant): \(problem); mend Tests/Mutants" }
+}
+
+/// Some of the tests, and over what they run.
+package struct TestChoice: Sendable, Hashable {
+    package var filter: String
+    package var isOverDatabase: Bool
 }

@@ -21,9 +21,10 @@ extension EmbeddedStore {
             let event = try edited.event(note, after: old)
             var record = edited
             record.epoch = stored.epoch
-            record.countUpdate()
+            let isAnnounced = record.isAnnounced(after: old)
+            record.countUpdate(isAnnounced: isAnnounced)
             try transaction.keep(record, collections)
-            let revision = try record.isAnnounced(after: old) ? transaction.advance(collections, changing: [id]) : nil
+            let revision = try isAnnounced ? transaction.advance(collections, changing: [id]) : nil
             return AuditedChange(
                 value: InstanceChange(record: record, value: value, revision: revision), revision: revision,
                 event: event)

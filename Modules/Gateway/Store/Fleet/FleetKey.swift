@@ -20,14 +20,17 @@ struct FleetKey: Sendable {
         SymmetricKey(size: .bits256).withUnsafeBytes { unsafe Array($0) }
     }
 
-    private func key(of table: String) -> SymmetricKey {
+    func key(of table: String) -> SymmetricKey {
         HKDF<SHA256>.deriveKey(
             inputKeyMaterial: secret, info: Data("sallyport fleet \(table)".utf8), outputByteCount: Self.length)
     }
 
+    /// What a body is bound to, beside its table.
+    private func place(_ row: String) -> Data { Data(row.utf8) }
+
     func seal(_ value: some Encodable, table: String, row: String) throws -> FleetValue {
         let sealed = try AES.GCM.seal(
-            JSONEncoder().encode(value), using: key(of: table), authenticating: Data(row.utf8))
+            JSONEncoder().encode(value), using: key(of: table), authenticating: place(row))
         guard let bytes = sealed.combined else { throw GatewayError(.internalFailure, "A record could not be sealed.") }
         return .bytes(Array(bytes))
     }
@@ -36,7 +39,7 @@ struct FleetKey: Sendable {
     func open<Value: Decodable>(_ body: [UInt8], table: String, row: String) throws(GatewayError) -> Value {
         do {
             let box = try AES.GCM.SealedBox(combined: Data(body))
-            let text = try AES.GCM.open(box, using: key(of: table), authenticating: Data(row.utf8))
+            let text = try AES.GCM.open(box, using: key(of: table), authenticating: place(row))
             return try JSONDecoder().decode(Value.self, from: text)
         } catch {
             throw GatewayError(

@@ -1,26 +1,111 @@
-/// How far a gateway has followed the database of its fleet.
-///
-/// It lies in the gateway's own store. By it a gateway that starts notices an older database in the place of the one that
-/// it knew, which would bring back permissions that were withdrawn.
-struct FleetMark: Codable, Sendable, Hashable {
-    let revision: Int64
-    /// The revisions of what there is one of.
-    let directory: Int64
-    let authorities: Int64
-    let relays: Int64
+internal import SallyportWire
 
-    /// - Parameter state: the whole one.
-    /// - Throws: `store` if a part of it is older than this.
-    func check(_ state: StoredChanges) throws(GatewayError) {
-        guard state.revision >= revision else { throw FleetEra.wasPutBack(state.revision, revision) }
-        try Self.check("directory", state.directory?.revision, directory)
-        try Self.check("authority", state.authorities?.revision, authorities)
-        try Self.check("relay", state.relays?.revision, relays)
+/// What belongs to a revision of a fleet's database: of each table that has no more rows than one, the revision of its
+/// last change; of each other table, the digest of its rows.
+///
+/// The database has that of its revision, sealed with the fleet's key for this revision, and each announced change writes
+/// it anew. So a row that was put back, removed or added by another than a gateway is found, also by a gateway that did not
+/// run when the row was changed. A gateway's own store has that of the revision which it has followed. By it a gateway that
+/// starts notices an older database in the place of the one that it knew, which would bring back permissions that were
+/// withdrawn.
+///
+/// Access keys do not belong to it, nor does what an instance reports of itself, which has no revision.
+struct FleetMark: Codable, Sendable, Hashable {
+    var revision: Int64
+    var directory: Int64 = 0
+    var authorities: Int64 = 0
+    var relays: Int64 = 0
+    var instances = FleetDigest()
+    var gateways = FleetDigest()
+
+    /// The tables that have one row at most.
+    static var singles: [(table: String, member: WritableKeyPath<FleetMark, Int64>)] {
+        [("directory", \.directory), ("authority", \.authorities), ("relay", \.relays)]
     }
 
-    private static func check(_ table: String, _ revision: Int64?, _ known: Int64) throws(GatewayError) {
-        guard revision ?? 0 < known else { return }
-        throw FleetTables.wasPutBack(table, revision ?? 0, known)
+    /// - Parameter now: that of the database.
+    /// - Throws: `store` if it is of an earlier time than this one, or another one of the same revision.
+    func check(isBefore now: FleetMark) throws(GatewayError) {
+        guard now.revision >= revision else { throw FleetEra.wasPutBack(now.revision, revision) }
+        // Of two histories that have parted, each may have the revision.
+        if now.revision == revision { try check(now) }
+    }
+
+    /// - Parameter found: what the tables have at this revision.
+    func check(_ found: FleetMark) throws(GatewayError) {
+        for (table, member) in Self.singles where found[keyPath: member] != self[keyPath: member] {
+            throw FleetTables.isNotOf(revision, table)
+        }
+        guard found.instances == instances else { throw FleetTables.isNotOf(revision, "instance") }
+        guard found.gateways == gateways else { throw FleetTables.isNotOf(revision, "gateway") }
+    }
+
+    /// Enters a change of a table that has one row at most.
+    ///
+    /// - Parameter old: the revision of the row before.
+    mutating func change(_ member: WritableKeyPath<FleetMark, Int64>, from old: Int64) throws(GatewayError) {
+        guard self[keyPath: member] == old else {
+            let table = Self.singles.first { $0.member == member }?.table ?? ""
+            throw FleetTables.isNotOf(revision - 1, table)
+        }
+        self[keyPath: member] = revision
+    }
+}
+
+extension FleetTransaction {
+    /// What belongs to the database's revision now.
+    ///
+    /// - Parameter newest: a revision that was seen before; the database must not have gone back behind it, nor been
+    ///   restored since.
+    func mark(_ key: FleetKey, since newest: Int64) async throws -> FleetMark {
+        guard let row = try await run("SELECT revision, mark FROM fleet", []).first else {
+            throw FleetTables.missing("fleet")
+        }
+        try FleetEra.check(row.integer(0), since: newest)
+        return try key.openMark(row.bytes(1), at: row.integer(0))
+    }
+
+    /// Takes what the tables hold, as they are now, for what belongs to a revision.
+    func takeMark(_ key: FleetKey, at revision: Int64) async throws -> FleetMark {
+        var mark = FleetMark(revision: revision)
+        for (table, member) in FleetMark.singles {
+            let row = try await run("SELECT revision FROM \(table)", []).first
+            mark[keyPath: member] = try row?.integer(0) ?? 0
+        }
+        mark.instances = try await takeInstances(key)
+        let gateways = try await run("SELECT id, revision, body FROM gateway", []).map(key.openGateway)
+        mark.gateways = key.gatewayHash.digest(of: gateways)
+        return mark
+    }
+
+    /// Takes the newest update of each instance for one that was announced.
+    private func takeInstances(_ key: FleetKey) async throws -> FleetDigest {
+        let rows = try await run("SELECT id, epoch, last_seen, body, 0::bigint FROM instance", [])
+        let updates = try rows.map(key.openInstance).map { (id: $0.name.instance, number: $0.updates ?? 0) }
+        var digest = FleetDigest()
+        for start in stride(from: 0, to: updates.count, by: 500) {
+            let part = updates[start..<min(start + 500, updates.count)]
+            for (id, number) in part { digest.toggle(key.instanceHash.digest(of: id, number)) }
+            let places = part.indices.map { "($\(2 * ($0 - start) + 1)::text, $\(2 * ($0 - start) + 2)::bigint)" }
+            try await run(
+                """
+                UPDATE instance SET announced = taken.number
+                FROM (VALUES \(places.joined(separator: ", "))) AS taken (id, number) WHERE instance.id = taken.id
+                """, part.flatMap { id, number -> [FleetValue] in [.text(id.description), .integer(number)] })
+        }
+        return digest
+    }
+}
+
+extension FleetKey {
+    func seal(_ mark: FleetMark) throws -> FleetValue { try seal(mark, table: "fleet", row: "\(mark.revision)") }
+
+    fileprivate func openMark(_ body: [UInt8], at revision: Int64) throws(GatewayError) -> FleetMark {
+        try open(body, table: "fleet", row: "\(revision)")
+    }
+
+    func openMark(_ row: FleetRow) throws(GatewayError) -> FleetMark {
+        try openMark(row.bytes(1), at: row.integer(0))
     }
 }
 

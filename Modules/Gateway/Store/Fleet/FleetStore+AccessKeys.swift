@@ -34,7 +34,7 @@ extension FleetStore {
         let (key, newest) = (key, newest)
         let consumption = try await audited { transaction -> (Consumption, AuditEvent?) in
             // A removal waits for this transaction, or this one for the removal.
-            let directory = try await transaction.directory(key, known: known, lock: "FOR SHARE")
+            let directory = try await transaction.directory(key, known: known, lock: "FOR SHARE").value
             let rows = try await transaction.run(
                 "SELECT body FROM access_key WHERE digest = $1 FOR UPDATE", [.bytes(digest)])
             guard let row = rows.first else { throw AccessKeyRecord.refusal }
@@ -45,7 +45,9 @@ extension FleetStore {
             try await transaction.run(
                 "UPDATE access_key SET is_used = true, body = $2 WHERE digest = $1",
                 [.bytes(digest), key.seal(record, under: digest)])
-            let revision = try await transaction.advance(from: newest)
+            let revision = try await transaction.advance(from: newest, key) { mark in
+                mark.instances.toggle(key.instanceHash.digest(of: instance))
+            }
             try await transaction.add(instance, key, revision: revision)
             return (.made(revision), note.event())
         }

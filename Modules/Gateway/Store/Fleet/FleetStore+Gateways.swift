@@ -7,7 +7,8 @@ extension FleetStore {
         let revision = try await database.transaction(.write) { transaction -> Int64? in
             let rows = try await transaction.run(
                 "SELECT id, revision, body FROM gateway WHERE id = $1 FOR UPDATE", [id])
-            if let old = try rows.first.map(key.openGateway) {
+            let old = try rows.first.map(key.openGateway)
+            if let old {
                 try old.check(against: known)
                 if old.value == gateway {
                     try await transaction.run(
@@ -15,7 +16,10 @@ extension FleetStore {
                     return nil
                 }
             }
-            let revision = try await transaction.advanceGateways(from: newest)
+            let revision = try await transaction.advanceGateways(from: newest, key) { mark in
+                if let old { mark.gateways.toggle(key.gatewayHash.digest(of: [old])) }
+                mark.gateways.toggle(key.gatewayHash.digest(of: gateway.id, mark.revision))
+            }
             try await transaction.run(
                 """
                 INSERT INTO gateway (id, role, revision, applied, seen, body) VALUES ($1, 'gateway', $2, 0, $3, $4)
@@ -58,12 +62,15 @@ extension FleetStore {
     }
 
     func remove(_ gateway: GatewayIdentifier, audit note: AuditNote) async throws -> Int64? {
-        let newest = newest
+        let (key, newest) = (key, newest)
         let revision = try await audited { transaction -> (Int64?, AuditEvent?) in
             let rows = try await transaction.run(
                 "DELETE FROM gateway WHERE id = $1 RETURNING revision", [.text(gateway.description)])
-            guard !rows.isEmpty else { return (nil, note.event(changed: false)) }
-            return (try await transaction.advanceGateways(from: newest), note.event())
+            guard let old = try rows.first?.integer(0) else { return (nil, note.event(changed: false)) }
+            let revision = try await transaction.advanceGateways(from: newest, key) { mark in
+                mark.gateways.toggle(key.gatewayHash.digest(of: gateway, old))
+            }
+            return (revision, note.event())
         }
         if let revision { self.note(revision) }
         return revision
@@ -82,8 +89,10 @@ extension FleetTransaction {
     }
 
     /// Begins the next revision, in which a gateway's record changes.
-    fileprivate func advanceGateways(from known: Int64) async throws -> Int64 {
-        let revision = try await advance(from: known)
+    fileprivate func advanceGateways(
+        from known: Int64, _ key: FleetKey, _ edit: (inout FleetMark) throws -> Void
+    ) async throws -> Int64 {
+        let revision = try await advance(from: known, key, edit)
         try await run("UPDATE fleet SET gateways = $1", [.integer(revision)])
         return revision
     }

@@ -1,4 +1,5 @@
 internal import Foundation
+internal import HashTreeCollections
 internal import SallyportWire
 
 extension FleetStore {
@@ -16,9 +17,7 @@ extension FleetStore {
                 return (InstanceChange(record: old, value: value, revision: nil), note?.event(changed: false))
             }
             let event = try record.event(note, after: old)
-            record.countUpdate()
-            let revision = record.isAnnounced(after: old) ? try await transaction.advance(from: newest) : nil
-            try await transaction.keep(record, key, revision: revision)
+            let revision = try await transaction.keep(&record, after: old, key, newest)
             return (InstanceChange(record: record, value: value, revision: revision), event)
         }
         self.note(change.revision ?? 0, [change.record])
@@ -45,5 +44,30 @@ extension FleetStore {
         try await database.transaction(.read) { transaction in
             try await transaction.run("SELECT COALESCE(max(epoch), 0) FROM instance", []).first?.integer(0) ?? 0
         }
+    }
+}
+
+extension FleetTransaction {
+    /// Keeps a changed record.
+    ///
+    /// - Parameter newest: as ``advance(from:_:_:)`` takes it.
+    /// - Returns: the revision; nil if others need not hear of the change.
+    fileprivate func keep(
+        _ record: inout InstanceRecord, after old: InstanceRecord, _ key: FleetKey, _ newest: Int64
+    ) async throws -> Int64? {
+        let isAnnounced = record.isAnnounced(after: old)
+        record.countUpdate(isAnnounced: isAnnounced)
+        guard isAnnounced else {
+            try await keep(record, key, revision: nil)
+            return nil
+        }
+        let hash = key.instanceHash
+        let (before, after) = (hash.digest(of: old), hash.digest(of: record))
+        let revision = try await advance(from: newest, key) { mark in
+            mark.instances.toggle(before)
+            mark.instances.toggle(after)
+        }
+        try await keep(record, key, revision: revision)
+        return revision
     }
 }

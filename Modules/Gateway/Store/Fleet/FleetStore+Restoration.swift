@@ -23,17 +23,20 @@ extension FleetStore {
         return try await audited { transaction -> (FleetRestoration, AuditEvent?) in
             let directory = try await transaction.directory(
                 key, known: Revised(value: Directory(), revision: 0), lock: "FOR UPDATE")
-            try await transaction.run("LOCK TABLE authority, relay, instance, access_key IN EXCLUSIVE MODE", [])
+            try await transaction.run(
+                "LOCK TABLE authority, relay, instance, access_key, gateway IN EXCLUSIVE MODE", [])
             let keys = try await transaction.run("DELETE FROM access_key WHERE NOT is_used RETURNING 1", [])
             let found = try await transaction.revision()
             let revision = FleetEra.end(of: max(found, known ?? 0))
             try await transaction.begin(revision, from: found)
-            try await transaction.reseal(directory, "directory", key, at: revision)
+            try await transaction.reseal(directory.value, "directory", key, at: revision)
             let authorities: Revised<AuthorityRecord>? = try await transaction.single("authority", after: 0, key)
             let relays: Revised<RelayTable>? = try await transaction.single("relay", after: 0, key)
             if let authorities { try await transaction.reseal(authorities.value, "authority", key, at: revision) }
             if let relays { try await transaction.reseal(relays.value, "relay", key, at: revision) }
             try await transaction.run("UPDATE instance SET revision = $1", [.integer(revision)])
+            let mark = try await transaction.takeMark(key, at: revision)
+            try await transaction.run("UPDATE fleet SET mark = $1", [key.seal(mark)])
             let event = note.with(.detail, "revision \(found), \(known.map(String.init) ?? "none") was known").event()
             return (
                 FleetRestoration(found: found, known: known, revision: revision, destroyedKeys: keys.count), event

@@ -1,4 +1,5 @@
 internal import Foundation
+internal import HashTreeCollections
 internal import SallyportWire
 
 /// The store of a fleet of gateways, in a database that they share.
@@ -14,12 +15,10 @@ actor FleetStore: GatewayStore {
     let key: FleetKey
     /// The newest revision that was seen.
     private(set) var newest: Int64 = 0
-    /// The newest revision of the authorities that was seen.
-    private(set) var authorities: Int64 = 0
-    /// The newest revision of the relays that was seen.
-    private(set) var relays: Int64 = 0
+    /// The state that was followed.
+    private var followed = FleetFollowed()
     /// The number of changes in the newest record that was seen of each instance.
-    private(set) var updates: [InstanceIdentifier: Int64] = [:]
+    private(set) var updates: TreeDictionary<InstanceIdentifier, Int64> = [:]
     /// The number of the newest entry of administration that this gateway has added.
     private(set) var auditedNumber: Int64 = 0
     private let (audits, audit) = AsyncStream.makeStream(of: AuditEntry.self, bufferingPolicy: .bufferingOldest(4096))
@@ -41,9 +40,10 @@ actor FleetStore: GatewayStore {
                     .exists, "There is a fleet in the database already: `gateway join` takes part in it.")
             }
             for statement in FleetSchema.steps.joined() { try await transaction.run(statement, []) }
+            let mark = FleetMark(revision: 1, directory: 1, authorities: 1)
             try await transaction.run(
-                "INSERT INTO fleet (id, revision, feature_level) VALUES ($1, 1, \(FleetSchema.level))",
-                [.text(UUID().uuidString.lowercased())])
+                "INSERT INTO fleet (id, revision, feature_level, mark) VALUES ($1, 1, \(FleetSchema.level), $2)",
+                [.text(UUID().uuidString.lowercased()), key.seal(mark)])
             try await transaction.run(
                 "INSERT INTO directory (revision, body) VALUES (1, $1)",
                 [key.seal(Directory(), table: "directory", row: "1")])
@@ -91,33 +91,22 @@ actor FleetStore: GatewayStore {
 
 extension FleetStore {
     func changes(after revision: Int64?) async throws -> StoredChanges {
-        let (after, key) = (revision ?? 0, key)
         // As of before the transaction: what is committed meanwhile may be newer than what it sees.
-        let (newest, updates, known) = (newest, updates, gatewayRevisions)
-        let (changes, gateways) = try await database.transaction(.read) {
-            transaction -> (StoredChanges, [Revised<GatewayRecord>]?) in
-            let now = try await transaction.revision()
-            try FleetEra.check(now, since: newest)
-            var changes = StoredChanges(revision: now)
-            changes.directory = try await transaction.single("directory", after: after, key)
-            changes.authorities = try await transaction.single("authority", after: after, key)
-            changes.relays = try await transaction.single("relay", after: after, key)
-            let rows = try await transaction.run(
-                "SELECT id, epoch, last_seen, body FROM instance WHERE revision > $1", [.integer(after)])
-            changes.instances = try rows.map(key.openInstance)
+        let (key, newest, updates, known) = (key, newest, updates, gatewayRevisions)
+        let base = revision == nil ? FleetFollowed() : followed
+        let (changes, gateways, now) = try await database.transaction(.read) {
+            transaction -> (StoredChanges, [Revised<GatewayRecord>]?, FleetFollowed) in
+            let mark = try await transaction.mark(key, since: newest)
+            let (changes, gateways) = try await transaction.changes(after: revision ?? 0, mark, key)
             for record in changes.instances where record.updates ?? 0 < updates[record.name.instance] ?? 0 {
                 throw Self.wasPutBack(record)
             }
-            guard let rows = try await transaction.gateways(after: after) else { return (changes, nil) }
-            let gateways = try rows.rows.map(key.openGateway)
-            for gateway in gateways { try gateway.check(against: known) }
-            changes.gateways = Revised(value: gateways.map(\.value), revision: rows.revision)
-            return (changes, gateways)
+            for gateway in gateways ?? [] { try gateway.check(against: known) }
+            return (changes, gateways, try base.with(changes, gateways, key))
         }
         if let gateways { note(gateways, at: changes.revision) }
         note(changes.revision, changes.instances)
-        authorities = max(authorities, changes.authorities?.revision ?? 0)
-        relays = max(relays, changes.relays?.revision ?? 0)
+        if now.mark.revision >= followed.mark.revision { followed = now }
         return changes
     }
 
@@ -126,5 +115,25 @@ extension FleetStore {
             .store,
             "The record of instance \(record.name.instance) in the database is older than one that was read before. What "
                 + "is known stays in force, and nothing is written.")
+    }
+}
+
+extension FleetTransaction {
+    /// - Returns: what changed, and all gateways with their revisions if one has.
+    fileprivate func changes(
+        after revision: Int64, _ mark: FleetMark, _ key: FleetKey
+    ) async throws -> (StoredChanges, [Revised<GatewayRecord>]?) {
+        var changes = StoredChanges(revision: mark.revision)
+        changes.mark = mark
+        changes.directory = try await single("directory", after: revision, key)
+        changes.authorities = try await single("authority", after: revision, key)
+        changes.relays = try await single("relay", after: revision, key)
+        changes.instances = try await run(
+            "SELECT id, epoch, last_seen, body, announced FROM instance WHERE revision > $1", [.integer(revision)]
+        ).map(key.openInstance)
+        guard let rows = try await gateways(after: revision) else { return (changes, nil) }
+        let gateways = try rows.rows.map(key.openGateway)
+        changes.gateways = Revised(value: gateways.map(\.value), revision: rows.revision)
+        return (changes, gateways)
     }
 }

@@ -16,12 +16,29 @@ enum FleetTables {
                 + "this gateway is upgraded too.")
     }
 
+    static func mustBeUpgraded(from level: Int64) -> GatewayError {
+        GatewayError(
+            .store,
+            "The database has level \(level) and this version needs \(FleetSchema.level): the owner of its tables must "
+                + "alter them, which this gateway's role may not. Give `gateway fleet upgrade --database-owner URL` at this "
+                + "gateway, and then give the roles their rights again by what `gateway fleet roles` prints.")
+    }
+
     /// A sealed row of an earlier time opens as well: only its revision tells.
     static func wasPutBack(_ table: String, _ revision: Int64, _ known: Int64) -> GatewayError {
         GatewayError(
             .store,
             "Table \(table) of the database is at revision \(revision) and was at \(known) before: it was put back. "
                 + "Nothing is written.")
+    }
+
+    /// Of the rows that the database had at this revision, some are others now.
+    static func isNotOf(_ revision: Int64, _ table: String) -> GatewayError {
+        GatewayError(
+            .store,
+            "Table \(table) of the database is not what its revision \(revision) has: rows were put back, removed or "
+                + "added. Nothing is taken from it, and nothing is written. If it was restored from a backup on purpose: "
+                + "`gateway fleet restored`.")
     }
 }
 
@@ -36,19 +53,26 @@ extension FleetTransaction {
     /// Begins the next revision: locks the fleet until the end of the transaction, and tells the other gateways after the
     /// commit.
     ///
-    /// - Parameter known: a revision that was seen before, 0 for none; the database must not have gone back behind it, nor
-    ///   been restored since.
-    func advance(from known: Int64) async throws -> Int64 {
+    /// - Parameters:
+    ///   - known: a revision that was seen before, 0 for none; the database must not have gone back behind it, nor been
+    ///     restored since.
+    ///   - edit: enters into what belongs to the new revision what the transaction changes.
+    func advance(
+        from known: Int64, _ key: FleetKey, _ edit: (inout FleetMark) throws -> Void = { _ in }
+    ) async throws -> Int64 {
         let possible = FleetEra.continuing(known)
         let rows = try await run(
             """
-            UPDATE fleet SET revision = revision + 1
-            WHERE revision >= $1 AND revision < $2 AND feature_level <= \(FleetSchema.level)
-            RETURNING revision
+            SELECT revision, mark FROM fleet
+            WHERE revision >= $1 AND revision < $2 AND feature_level <= \(FleetSchema.level) FOR UPDATE
             """, [.integer(possible.lowerBound), .integer(possible.upperBound)])
-        guard let revision = try rows.first?.integer(0) else { throw try await refusal(known) }
-        try await run("SELECT pg_notify($1, '')", [.text(FleetStore.channel)])
-        return revision
+        guard var mark = try rows.first.map(key.openMark) else { throw try await refusal(known) }
+        mark.revision += 1
+        try edit(&mark)
+        try await run(
+            "UPDATE fleet SET revision = $1, mark = $2 RETURNING pg_notify($3, '')",
+            [.integer(mark.revision), key.seal(mark), .text(FleetStore.channel)])
+        return mark.revision
     }
 
     private func refusal(_ known: Int64) async throws -> GatewayError {
@@ -73,24 +97,26 @@ extension FleetTransaction {
     /// - Parameters:
     ///   - known: as the caller knows it; the table must not have gone back behind it.
     ///   - lock: how the row is locked until the end of the transaction.
-    func directory(_ key: FleetKey, known: Revised<Directory>, lock: String) async throws -> Directory {
+    func directory(
+        _ key: FleetKey, known: Revised<Directory>, lock: String
+    ) async throws -> Revised<Directory> {
         guard let row = try await run("SELECT revision FROM directory \(lock)", []).first else {
             throw FleetTables.missing("directory")
         }
         let revision = try row.integer(0)
         guard revision >= known.revision else { throw FleetTables.wasPutBack("directory", revision, known.revision) }
-        if revision == known.revision { return known.value }
+        if revision == known.revision { return known }
         guard let whole = try await run("SELECT revision, body FROM directory", []).first else {
             throw FleetTables.missing("directory")
         }
-        let directory: Revised<Directory> = try key.openSingle(whole, table: "directory")
-        return directory.value
+        return try key.openSingle(whole, table: "directory")
     }
 
     /// Locks the row until the end of the transaction.
     func record(_ id: InstanceIdentifier, _ key: FleetKey) async throws -> InstanceRecord {
         let rows = try await run(
-            "SELECT id, epoch, last_seen, body FROM instance WHERE id = $1 FOR UPDATE", [.text(id.description)])
+            "SELECT id, epoch, last_seen, body, announced FROM instance WHERE id = $1 FOR UPDATE",
+            [.text(id.description)])
         guard let row = rows.first else { throw InstanceRecord.unknown(id) }
         return try key.openInstance(row)
     }
@@ -100,7 +126,7 @@ extension FleetTransaction {
         var records: [InstanceRecord] = []
         for grant in grants.sorted(by: { $0.text < $1.text }) {
             let rows = try await run(
-                "SELECT id, epoch, last_seen, body FROM instance WHERE holder = $1 ORDER BY id FOR UPDATE",
+                "SELECT id, epoch, last_seen, body, announced FROM instance WHERE holder = $1 ORDER BY id FOR UPDATE",
                 [key.holder(grant)])
             records += try rows.map(key.openInstance)
         }
@@ -125,9 +151,11 @@ extension FleetTransaction {
     func keep(_ record: InstanceRecord, _ key: FleetKey, revision: Int64?) async throws {
         let id = record.name.instance.description
         try await run(
-            "UPDATE instance SET revision = COALESCE($2::bigint, revision), body = $3 WHERE id = $1",
+            """
+            UPDATE instance SET revision = COALESCE($2::bigint, revision), announced = $3, body = $4 WHERE id = $1
+            """,
             [
-                .text(id), revision.map(FleetValue.integer) ?? .null,
+                .text(id), revision.map(FleetValue.integer) ?? .null, .integer(record.announcement),
                 key.seal(record, table: "instance", row: id),
             ])
     }
@@ -141,10 +169,15 @@ extension FleetKey {
         return Revised(value: try open(row.bytes(1), table: table, row: "\(revision)"), revision: revision)
     }
 
-    /// Columns `id`, `epoch`, `last_seen` and `body`.
+    /// Columns `id`, `epoch`, `last_seen`, `body` and `announced`.
+    ///
+    /// - Throws: `store` if the body is of an earlier time than the last update that was announced.
     func openInstance(_ row: FleetRow) throws(GatewayError) -> InstanceRecord {
         let id = try row.text(0)
         var record: InstanceRecord = try open(row.bytes(3), table: "instance", row: id)
+        let announced = try row.integer(4)
+        guard record.updates ?? 0 >= announced else { throw FleetStore.wasPutBack(record) }
+        record.announced = announced
         record.epoch = try row.integer(1)
         if let seen = row.optionalInteger(2).map(Date.init(milliseconds:)), seen > record.lastSeen ?? .distantPast {
             record.lastSeen = seen
