@@ -57,9 +57,11 @@ class Network:
             (folder / "hosts").write_text(hosts)
 
     def close(self):
-        for machine in self.machines.values():
-            for process in machine.processes:
-                process.end()
+        processes = [process for machine in self.machines.values() for process in machine.processes]
+        for process in processes:
+            process.ask_to_end()
+        for process in processes:
+            process.end()
         for machine in self.machines.values():
             run("ip", "netns", "del", machine.space, check=False)
             shutil.rmtree(pathlib.Path("/etc/netns") / machine.space, ignore_errors=True)
@@ -160,14 +162,17 @@ class Started:
             except ProcessLookupError:
                 pass
 
-    def end(self):
+    def ask_to_end(self):
         if self.is_running:
             self.signal(signal.SIGCONT)
             self.signal(signal.SIGTERM)
-            try:
-                self.process.wait(10)
-            except subprocess.TimeoutExpired:
-                pass
+
+    def end(self):
+        self.ask_to_end()
+        try:
+            self.process.wait(10)
+        except subprocess.TimeoutExpired:
+            pass
         self.signal(signal.SIGKILL)
         self.process.wait()
 
