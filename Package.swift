@@ -567,6 +567,13 @@ let package = Package(
             path: "Tests/CacheChild"),
         // Prints each change of an app's link.
         .executableTarget(name: "ReachabilityChild", dependencies: ["Sallyport"], path: "Tests/ReachabilityChild"),
+        // Fills the database of a fleet, to be measured.
+        .executableTarget(
+            name: "FleetRows",
+            dependencies: [
+                "SallyportGateway", "SallyportSecureStore", "SallyportWire",
+                .target(name: "SallyportPostgreSQL", condition: .when(traits: ["PostgreSQL"])),
+            ], path: "Tests/FleetRows"),
         // An app under load while parts of its fleet fail.
         .executableTarget(name: "FaultApp", dependencies: ["Sallyport"], path: "Tests/Faults/App"),
         .target(name: "DiskRecorder", path: "Tests/DiskRecorder"),

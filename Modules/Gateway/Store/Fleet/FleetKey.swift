@@ -10,10 +10,13 @@ struct FleetKey: Sendable {
     static let length = 32
 
     private let secret: SymmetricKey
+    /// Derived once: a fleet may have a row for each of many instances.
+    private let instance: SymmetricKey
 
     init?(_ bytes: [UInt8]) {
         guard bytes.count == Self.length else { return nil }
         secret = SymmetricKey(data: bytes)
+        instance = Self.derived("instance", from: secret)
     }
 
     static func generate() -> [UInt8] {
@@ -21,6 +24,10 @@ struct FleetKey: Sendable {
     }
 
     func key(of table: String) -> SymmetricKey {
+        table == "instance" ? instance : Self.derived(table, from: secret)
+    }
+
+    private static func derived(_ table: String, from secret: SymmetricKey) -> SymmetricKey {
         HKDF<SHA256>.deriveKey(
             inputKeyMaterial: secret, info: Data("sallyport fleet \(table)".utf8), outputByteCount: Self.length)
     }
