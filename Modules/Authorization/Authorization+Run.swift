@@ -120,8 +120,6 @@ extension Authorization {
             let stream = try await open(request)
             guard stream.status == 200 else { return lost(gateway) }
             gateways.answered(gateway)
-            streaming = gateway
-            defer { streaming = nil }
             board.set(.reachable)
             hint.yield()
             var heard: UInt64 = 0

@@ -37,8 +37,6 @@ public actor Authorization {
     var mark: TimeMark
     var lastEventID: String?
     var gateways = KnownGateways()
-    /// The gateway that has the event stream; nil while there is none.
-    var streaming: Endpoint?
     var confirmations = Confirmations()
     /// The last conclusion drawn about access, and the number of conclusions so far.
     var (conclusion, conclusions) = (AuthorizationState.notAuthorized, UInt64(0))

@@ -216,8 +216,7 @@ extension Reachability {
 
     private func probe(_ number: UInt64) async {
         do throws(LoadError) {
-            let connection = try await source.probe(
-                within: times.probe, isStreamInDoubt: watch?.isStreamInDoubt ?? false)
+            let connection = try await source.probe(within: times.probe)
             take { $0.probeAnswered(number, LinkWatch.Ends(connection), at: $1) }
         } catch {
             logger.debug("The gateway does not answer.", metadata: ["error": "\(error)"])

@@ -141,26 +141,4 @@ import Testing
         authorization.shutdown()
         await running
     }
-
-    /// A process that was stopped: its connections stay, and nothing comes over them.
-    @Test func whileTheEventStreamIsSilentTheOtherGatewayIsAskedFirst() async throws {
-        let (fixture, authorization, _) = try await app()
-        fixture.gateway.state.withLock { $0.stream = BodyPipe() }
-        var states = authorization.infrastructureChanges().makeAsyncIterator()
-        #expect(await states.next() == .unknown)
-        async let running: Void = authorization.run()
-        #expect(await states.next() == .reachable)
-        let used = try #require(fixture.gateway.state.withLock { $0.streams.last })
-        let other = used == first ? second : first
-        func asked() -> String? { fixture.gateway.sent(to: ControlAPI.Path.health).last.map { "\($0.gateway)" } }
-        try await authorization.probe(within: .seconds(2))
-        #expect(asked() == used)
-        try await authorization.probe(within: .seconds(2), isStreamInDoubt: true)
-        #expect(asked() == other)
-        fixture.gateway.state.withLock { $0.stream = BodyPipe() }
-        authorization.callChannel(drops: true)
-        #expect(try await eventually { fixture.gateway.state.withLock { $0.streams.last } == other })
-        authorization.shutdown()
-        await running
-    }
 }

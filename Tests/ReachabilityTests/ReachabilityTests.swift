@@ -18,7 +18,7 @@ import Testing
         func channelChanges() -> AsyncStream<ControlChannel> { channel.values() }
         func callChannel(drops: Bool) { calls.withLock { $0.append(drops) } }
 
-        func probe(within limit: Duration, isStreamInDoubt: Bool) async throws(LoadError) -> ConnectionFacts? {
+        func probe(within limit: Duration) async throws(LoadError) -> ConnectionFacts? {
             probes.withLock { $0 += 1 }
             if isAnswering.withLock({ $0 }) { return Self.connection }
             throw LoadError(.cannotConnect, at: .connect, "Nobody listens.")

@@ -38,14 +38,10 @@ extension Authorization {
     /// Sends a probe to the gateway, or to another one of its fleet if it does not answer, over a new connection, without
     /// the instance's certificate.
     ///
-    /// - Parameter isStreamInDoubt: whether the gateway that has the event stream has fallen silent. Then it counts as one
-    ///   that failed, so that the others are asked first, and the stream is opened there.
     /// - Returns: the connection.
     /// - Throws: `notAuthorized` if the store is not activated, so that there is no gateway.
     @discardableResult
-    package func probe(
-        within limit: Duration, isStreamInDoubt: Bool = false
-    ) async throws(LoadError) -> ConnectionFacts? {
+    package func probe(within limit: Duration) async throws(LoadError) -> ConnectionFacts? {
         guard let identity, let gateway = try? identity.endpoint() else {
             throw LoadError(.notAuthorized, at: .routing, "The app is not activated.")
         }
@@ -53,7 +49,6 @@ extension Authorization {
             gateway: gateway, target: ControlAPI.Path.health, trust: .authorities(identity.trust.authorities),
             limit: ControlAPI.Limits.error, timeout: limit)
         request.isAlone = true
-        if isStreamInDoubt, let streaming { gateways.failed(streaming, at: .now) }
         let answer = try await exchange(request)
         guard answer.status == 200 else {
             throw LoadError(.protocolViolation, at: .response, "The gateway answers with \(answer.status).")

@@ -8,9 +8,7 @@ package protocol LinkSource: Sendable {
     func channelChanges() -> AsyncStream<ControlChannel>
     func callChannel(drops: Bool)
     /// Sends a probe to the gateway.
-    ///
-    /// - Parameter isStreamInDoubt: whether the event stream is open, and nothing comes over it.
-    func probe(within limit: Duration, isStreamInDoubt: Bool) async throws(LoadError) -> ConnectionFacts?
+    func probe(within limit: Duration) async throws(LoadError) -> ConnectionFacts?
 }
 
 extension Authorization: LinkSource {}

@@ -93,9 +93,6 @@ package struct LinkWatch: Sendable {
         return instants.compactMap(\.self).min()
     }
 
-    /// Whether the event stream is open, and may be dead.
-    var isStreamInDoubt: Bool { stream == .open && doubt != nil }
-
     var isReachable: Bool { if case .reachable = told.standing { true } else { false } }
 
     // MARK: Conclusions
