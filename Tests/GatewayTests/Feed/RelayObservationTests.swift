@@ -55,7 +55,7 @@ import Testing
             }
             let scrape = try await observed.scrape()
             #expect(isCounted && scrape["tunnels"] == 1 && scrape["connects_total", "verdict=\"opened\""] == 1)
-            #expect(scrape["connections", "listener=\"relay\""] == 1)
+            #expect(scrape["connections", "listener=\"relay\""] ?? 0 >= 1)
             #expect(scrape["certificate_expiry_timestamp_seconds", "certificate=\"feed\""] ?? 0 > 1.7e9)
             #expect(scrape["certificate_expiry_timestamp_seconds", "certificate=\"server\""] ?? 0 > 1.7e9)
             #expect(scrape.values["sallyport_relay_feed_gateways"] == 1)
@@ -85,18 +85,6 @@ import Testing
                     && scrape.values["sallyport_relay_lease_seconds"] == 0
             }
             #expect(isTold)
-        }
-    }
-
-    @Test func noTunnelLeadsToItsMetrics() async throws {
-        try await Self.with { observed, relay, control in
-            let port = UInt16(observed.port)
-            try await control.data.perform(.addServer(.init(endpoint: "127.0.0.1:\(port)")))
-            let identity = try await control.activated()
-            let isRefused = try await eventually {
-                try await relay.connect(to: port, as: identity).status == 502
-            }
-            #expect(isRefused, "\(relay.refusals.withLock { $0 })")
         }
     }
 
