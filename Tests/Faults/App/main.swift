@@ -53,7 +53,9 @@ struct FaultApp {
                     while !Task.isCancelled {
                         let start = milliseconds()
                         try await stream.write("ping\n")
-                        guard try await echoes.next() != nil else { return tell("socket", "\(milliseconds())", "broken ended") }
+                        guard try await echoes.next() != nil else {
+                            return tell("socket", "\(milliseconds())", "broken ended")
+                        }
                         if milliseconds() - start > 5000 { tell("socket", "\(milliseconds())", "silent") }
                         try await Task.sleep(for: .milliseconds(100))
                     }
@@ -66,7 +68,9 @@ struct FaultApp {
     }
 
     func followLink() async {
-        for await state in sallyport.reachability.changes() { tell("link", "\(milliseconds())", "\(state.status.number)") }
+        for await state in sallyport.reachability.changes() {
+            tell("link", "\(milliseconds())", "\(state.status.number)")
+        }
     }
 }
 
