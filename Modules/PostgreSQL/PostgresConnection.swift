@@ -19,8 +19,10 @@ actor PostgresConnection: DescriptorHandler {
     private var waiter: CheckedContinuation<Bool, Never>?
     private var watched: Int32 = -1
     private var timer: LoopTimer?
-    private let place: String
+    let place: String
     private var isConnected = false
+    /// Of the primary that it leads to; nil if the server does not tell.
+    private(set) var timeline: UInt32?
 
     /// - Parameter place: host and port, for errors.
     init(to place: String, on loop: EventLoop) {
@@ -71,6 +73,9 @@ extension PostgresConnection {
         isConnected = true
         // Notices would be printed.
         _ = unsafe PQsetNoticeReceiver(handle, { _, _ in }, nil)
+        let rows = try? await run("SELECT pg_walfile_name(pg_current_wal_lsn())", [], within: limit)
+        timeline = (try? rows?.first?.text(0)).flatMap(TimelineFence.timeline(ofSegment:))
+        guard isOpen else { throw ended() }
     }
 
     private static func start(_ parameters: [(keyword: String, value: String)]) -> OpaquePointer? {

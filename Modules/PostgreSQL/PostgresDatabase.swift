@@ -18,6 +18,7 @@ package actor PostgresDatabase: FleetDatabase {
     private var busy = 0
     private var waiters = TaskWaiters()
     private var isClosed = false
+    private var fence = TimelineFence()
     private var listeners: [Task<Void, Never>] = []
 
     /// Opens no connection yet.
@@ -47,6 +48,7 @@ extension PostgresDatabase {
         do {
             try await connection.run(Self.begin(kind), [], within: Self.patience)
             let value = try await body(PostgresTransaction(connection: connection))
+            try await check(connection)
             try await connection.run("COMMIT", [], within: Self.patience)
             give(connection)
             return value
@@ -78,12 +80,30 @@ extension PostgresDatabase {
         guard !isClosed else { throw GatewayError(.ended, "The database was closed.") }
         busy += 1
         while let connection = idle.popLast() {
-            if await connection.isStillGood() { return connection }
+            if await connection.isStillGood(), (try? await check(connection)) != nil { return connection }
         }
-        do { return try await dialer.connect() } catch {
+        do { return try await connect() } catch {
             ended()
             throw error
         }
+    }
+
+    private func connect() async throws -> PostgresConnection {
+        let connection = try await dialer.connect()
+        try await check(connection)
+        return connection
+    }
+
+    /// - Throws: `store`, once the connection is closed, if it leads to an old primary.
+    private func check(_ connection: PostgresConnection) async throws {
+        let timeline = await connection.timeline
+        guard !fence.admits(timeline) else { return }
+        await connection.close()
+        throw GatewayError(
+            .store,
+            "The database at \(connection.place) is on timeline \(timeline ?? 0) and was on \(fence.newest) before: it is "
+                + "an old primary that has woken. Nothing is taken from it, and nothing is written. If the database was "
+                + "replaced on purpose, start this gateway again.")
     }
 
     private func give(_ connection: PostgresConnection) {
@@ -128,7 +148,7 @@ extension PostgresDatabase {
     /// Listens until the task is cancelled, over a new connection each time that one is lost.
     private func listen(to channel: String, _ news: AsyncStream<Void>.Continuation) async {
         while !Task.isCancelled {
-            if let connection = try? await dialer.connect() {
+            if let connection = try? await connect() {
                 _ = try? await follow(channel, over: connection, news)
                 await connection.close()
             }

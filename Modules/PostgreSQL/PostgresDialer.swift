@@ -6,18 +6,23 @@ internal import SallyportGateway
 ///
 /// All addresses of all hosts are dialled at the same time: libpq would try them one after the other, and keeps its own
 /// limit of time only where it may block, so that a host which swallows packets would hold it up. The first that takes
-/// writes is used.
+/// writes is used, unless another one with a higher timeline answers a moment later: two that take writes are an old
+/// primary and the new one.
 struct PostgresDialer: Sendable {
     let options: PostgresOptions
     let loop: EventLoop
     /// For one address, until the end of the log-in.
     static let limit: Duration = .seconds(5)
+    /// How long the other hosts are waited for once one takes writes. Those that are there answer much sooner.
+    private static let grace: Duration = .milliseconds(250)
 
     private enum Event: Sendable {
         case connected(PostgresConnection)
         case failed(GatewayError)
         /// The addresses of a host are known: so many more dials have begun.
         case dialled(Int)
+        /// One takes writes, and the others have had their time.
+        case enough
     }
 
     /// - Throws: `unreachable` with the reason of each address; `cancelled`.
@@ -30,18 +35,39 @@ struct PostgresDialer: Sendable {
         }
         var pending = tasks.count
         var failures: [GatewayError] = []
+        var found: PostgresConnection?
         for await event in events {
             switch event {
-            case .connected(let connection): return connection
+            case .connected(let connection):
+                pending -= 1
+                if found == nil { end(continuation, after: Self.grace) }
+                found = await newer(found, connection)
             case .dialled(let count): pending += count - 1
             case .failed(let error):
                 failures.append(error)
                 pending -= 1
+            case .enough: pending = 0
             }
             if pending == 0 { break }
         }
+        if let found { return found }
         if Task.isCancelled { throw GatewayError(CancellationError()) }
         throw GatewayError(.unreachable, failures.map(\.message).joined(separator: " "))
+    }
+
+    private func end(_ events: AsyncStream<Event>.Continuation, after grace: Duration) {
+        Task {
+            try? await Task.sleep(for: grace)
+            events.yield(.enough)
+        }
+    }
+
+    /// Of two connections, the one with the higher timeline; the other one is closed.
+    private func newer(_ one: PostgresConnection?, _ other: PostgresConnection) async -> PostgresConnection {
+        guard let one else { return other }
+        let isOther = await other.timeline ?? 0 > one.timeline ?? 0
+        await (isOther ? one : other).close()
+        return isOther ? other : one
     }
 
     private func dial(_ host: PostgresOptions.Host, _ events: AsyncStream<Event>.Continuation) async {

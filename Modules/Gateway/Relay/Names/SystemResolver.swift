@@ -32,11 +32,11 @@ package struct SystemResolver: NameResolver {
         return addresses
     }
 
-    /// Reads the bytes where `sockaddr_in` and `sockaddr_in6` have them (RFC 3493 §3.3): which of Swift's modules
+    /// Reads the bytes where `sockaddr`, `sockaddr_in` and `sockaddr_in6` have them (RFC 3493 §3.3): which of Swift's modules
     /// owns the fields depends on what else is imported.
     private static func address(_ pointer: UnsafeMutablePointer<sockaddr>) -> IPAddress? {
         let raw = UnsafeRawPointer(pointer)
-        return switch Int32(pointer.pointee.sa_family) {
+        return switch Int32(raw.load(as: sa_family_t.self)) {
         case AF_INET: IPAddress(bytes: Array(UnsafeRawBufferPointer(start: raw + 4, count: 4)))
         case AF_INET6: IPAddress(bytes: Array(UnsafeRawBufferPointer(start: raw + 8, count: 16)))
         default: nil

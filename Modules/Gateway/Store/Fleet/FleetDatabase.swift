@@ -66,7 +66,7 @@ package struct FleetRow: Sendable, Hashable {
         return value
     }
 
-    func text(_ column: Int) throws(GatewayError) -> String {
+    package func text(_ column: Int) throws(GatewayError) -> String {
         guard case .text(let value)? = value(column) else { throw Self.unexpected }
         return value
     }
