@@ -26,10 +26,14 @@ import Testing
     private func withTwo(
         _ body: @Sendable (_ fixture: FeedFixture, _ second: GatewayData, _ path: String) async throws -> Void
     ) async throws {
-        guard !TestFleet.isStandalone else { return }
         let path = folder.path
         try await FeedFixture.with { fixture in
-            let other = try await fixture.control.data.restarted()
+            guard let fleet = fixture.control.data.fleet else { return }
+            // What tells the fleet's gateways apart lies in each one's own store.
+            let own = try await SecureStore.open(
+                at: folder.file("own"), protectedBy: .keyFile(folder.file("own.key")), options: StoreOptions())
+            try await GatewayData.join(fleet.membership, own, name: "localhost", through: TestFleet.databases)
+            let other = try await GatewayData.open(own, through: TestFleet.databases) { Date() }
             let gateway = Gateway(
                 data: other, at: path, configuration: .loopback,
                 logger: Logger(label: "second") { _ in SwiftLogNoOpLogHandler() })

@@ -7,9 +7,15 @@ import Testing
 
 /// The text format, judged by `promtool` too.
 @Suite(.timeLimit(.minutes(1))) struct PrometheusRegistryTests {
-    private let registry = PrometheusRegistry(metrics: [.connects])
+    private let registry = PrometheusRegistry()
 
     @Test func anEmptyRegistryHasNoText() { #expect(registry.text().isEmpty) }
+
+    @Test func whatIsNotDescribedIsNotShownIfDescriptionsAreGiven() {
+        let registry = PrometheusRegistry(metrics: [.connects])
+        Counter(label: "other_total", factory: registry).increment()
+        #expect(registry.text().isEmpty)
+    }
 
     @Test func eachKindHasItsTypeAndItsFigures() async throws {
         Counter(label: "a_total", dimensions: [("x", "1")], factory: registry).increment(by: 3)
@@ -123,6 +129,7 @@ import Testing
 
     /// A rate needs the zero before the first event, and the help is that of the description.
     @Test func theGatewaysMetricsExistFromTheStart() async throws {
+        let registry = PrometheusRegistry(metrics: [.connects])
         _ = GatewayMetrics(registry)
         let scrape = try Scrape(registry.text())
         #expect(scrape["connects_total", "verdict=\"opened\""] == 0)
