@@ -3,7 +3,7 @@
 //     FleetRows DATA COUNT
 //
 // DATA is the folder of a gateway of the fleet that does not run. The copies have identifiers and serial numbers of their
-// own, and what a real instance has besides; nobody has their keys.
+// own, and what a real instance has besides; their keys do not exist.
 import Glibc
 
 #if DEBUG && PostgreSQL

@@ -36,7 +36,9 @@ struct GuardQuestionTests {
         #expect(throws: GuardMistake("The line is longer than 16384 bytes.")) { try question(line) }
     }
 
-    @Test(arguments: [GuardAnswer.allowed(instance: "1-a"), .refused("No."), .unavailable("Not now."), .failed("It is late.")])
+    @Test(arguments: [
+        GuardAnswer.allowed(instance: "1-a"), .refused("No."), .unavailable("Not now."), .failed("It is late."),
+    ])
     func anAnswerIsReadAsItIsWritten(answer: GuardAnswer) {
         #expect(GuardAnswer(line: Array(answer.line.utf8)) == answer)
     }
