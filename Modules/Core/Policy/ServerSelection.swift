@@ -2,7 +2,10 @@
 public enum ServerSelection {
     /// All of `servers`, each priority shuffled, priority 1 first.
     ///
-    /// - Parameter shuffle: puts servers of one priority into an order; by the system's random numbers by default.
+    /// - Parameters:
+    ///   - servers: in any order.
+    ///   - priority: of a server; 1 is tried first.
+    ///   - shuffle: puts servers of one priority into an order; by the system's random numbers by default.
     public static func order<Server>(
         _ servers: [Server], priority: (Server) -> Int, shuffle: ([Server]) -> [Server] = { $0.shuffled() }
     ) -> [Server] {
