@@ -6,8 +6,9 @@ extension Way {
     /// Tries the first cluster of relays, and the secondary one if no relay of the first can be used; in the other
     /// order for a while after that was so.
     ///
-    /// Nothing was sent to a server by then, so that any request may be tried again. A relay that refuses because of the
-    /// policy or the server, or that is not trusted, is no reason to try the other cluster.
+    /// Either nothing was sent to a server by then, or the request is one that may be repeated: see
+    /// ``ExchangeRequest/hasOtherCluster``. A relay that refuses because of the policy or the server, or that is not
+    /// trusted, is no reason to try the other cluster.
     ///
     /// - Parameter attempt: is given whether it goes through the secondary cluster, and whether it is the first one.
     /// - Throws: the error of the last attempt.
@@ -39,8 +40,8 @@ extension Way {
 }
 
 extension LoadError {
-    /// Whether there was no connection with any relay of the cluster, or the last one says that it cannot serve now. One
-    /// that fell silent or was cut off in its handshake is none, nor is one that ended before it had answered CONNECT.
+    /// Whether no relay of the cluster was reached, or the last one says that it cannot serve now. A relay that fell silent
+    /// in its handshake, or that ended the connection before it had answered CONNECT, counts as one that was not reached.
     fileprivate var saysThatNoRelayServes: Bool {
         code == .relayUnreachable || (step == .relayTLS && [.connectionLost, .idleTimeout].contains(code))
             || (step == .relayConnect && code == .connectionLost)

@@ -73,7 +73,7 @@ extension PostgresConnection {
         isConnected = true
         // Notices would be printed.
         _ = unsafe PQsetNoticeReceiver(handle, { _, _ in }, nil)
-        let rows = try? await run("SELECT pg_walfile_name(pg_current_wal_lsn())", [], within: limit)
+        let rows = try? await run("SELECT pg_walfile_name(pg_current_wal_lsn())", [], until: deadline)
         timeline = (try? rows?.first?.text(0)).flatMap(TimelineFence.timeline(ofSegment:))
         guard isOpen else { throw ended() }
     }
@@ -101,7 +101,12 @@ extension PostgresConnection {
     func run(
         _ statement: String, _ values: [FleetValue], within limit: Duration
     ) async throws -> [FleetRow] {
-        let deadline = LoopInstant.now.advanced(by: limit)
+        try await run(statement, values, until: LoopInstant.now.advanced(by: limit))
+    }
+
+    private func run(
+        _ statement: String, _ values: [FleetValue], until deadline: LoopInstant
+    ) async throws -> [FleetRow] {
         guard let handle = unsafe handle, unsafe PostgresParameters.send(statement, values, over: handle) else {
             throw ended()
         }

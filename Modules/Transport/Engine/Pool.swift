@@ -19,7 +19,7 @@ final class Pool: DescriptorHandler, TurnObserver {
     /// Whether exchanges share connections if the server speaks HTTP/2.
     private let isMultiplexing: Bool
     let loop: EventLoop
-    /// Notices relays that fall silent; nil if there is no other to turn to.
+    /// Notices relays that fall silent, while a member has another one to turn to; nil for a path without relays.
     private(set) lazy var relayWatch = failover.map { _ in RelayWatch(pool: self) }
     /// Is told of a relay from which a member has heard nothing for a while.
     var suspects: ((Endpoint, RelayAccess) -> Void)?

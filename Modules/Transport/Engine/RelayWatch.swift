@@ -1,9 +1,9 @@
 internal import SallyportCore
 internal import SallyportEventLoop
 
-/// Looks after the relays of a pool that has several: goes on to the next one if a relay does not take a connection in
-/// time, and suspects one that takes requests and says nothing. One timer for a pool, which runs only while something
-/// waits for a relay.
+/// Looks after the relays of a pool whose members have another one to turn to, of this cluster or of the other one: goes
+/// on to the next one if a relay does not take a connection in time, and suspects one that takes requests and says
+/// nothing. One timer for a pool, which runs only while something waits for a relay.
 final class RelayWatch {
     /// How long a relay may take for the TCP connection and the handshake while another one is left, and how long it may
     /// say nothing to a request before it is asked whether it is there.
