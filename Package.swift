@@ -175,7 +175,7 @@ let package = Package(
             "Transport", touching: .touchesC,
             dependencies: [
                 "SallyportBase", "SallyportCore", "SallyportLoading", "SallyportEventLoop", "CCurl", "CIdentitySigner",
-                "COpenSSL", "CSocketBIO",
+                "COpenSSL", "CSocketBIO", .structuredFields,
             ]),
 
         module(

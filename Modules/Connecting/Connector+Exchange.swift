@@ -36,10 +36,10 @@ extension Connector {
         guard let secondary = known.secondary else {
             return try await send(request, by: known, in: context, with: ways, after: failure)
         }
-        return try await known.way.firstReached(recorder: context.recorder) {
-            isOfSecondary, isFirst throws(LoadError) in
+        return try await known.way.firstReached(recorder: context.recorder) { cluster throws(LoadError) in
             try await self.send(
-                request, by: isOfSecondary ? secondary : known, in: context, with: ways, hasOtherCluster: isFirst)
+                request, by: cluster.isOfSecondary ? secondary : known, in: context, with: ways,
+                hasOtherCluster: cluster.isFirst)
         }
     }
 

@@ -21,11 +21,11 @@ extension Connector {
                 return try await stream(request, by: way, with: settings, asking: questions)
             }
             return try await way.firstReached(recorder: questions.recorder) {
-                [request] isSecond, isFirst throws(LoadError) in
+                [request] cluster throws(LoadError) in
                 var request = request
-                request.hasOtherCluster = isFirst
+                request.hasOtherCluster = cluster.isFirst
                 return try await self.stream(
-                    request, by: isSecond ? secondary : way, with: settings, asking: questions)
+                    request, by: cluster.isOfSecondary ? secondary : way, with: settings, asking: questions)
             }
         } catch {
             questions.recorder?.ended(.failed(error))

@@ -10,33 +10,40 @@ extension Way {
     /// ``ExchangeRequest/hasOtherCluster``. A relay that refuses because of the policy or the server, or that is not
     /// trusted, is no reason to try the other cluster.
     ///
-    /// - Parameter attempt: is given whether it goes through the secondary cluster, and whether it is the first one.
+    /// - Parameter attempt: is told through which cluster it goes.
     /// - Throws: the error of the last attempt.
     func firstReached<Result: Sendable>(
-        recorder: LoadRecorder?, _ attempt: (Bool, Bool) async throws(LoadError) -> Result
+        recorder: LoadRecorder?, _ attempt: (ClusterAttempt) async throws(LoadError) -> Result
     ) async throws(LoadError) -> Result {
         let begins = relay?.avoidance.holds() ?? false
         do throws(LoadError) {
-            return try await observed(begins, isFirst: true, attempt)
+            return try await observed(ClusterAttempt(isOfSecondary: begins, isFirst: true), attempt)
         } catch {
             guard error.saysThatNoRelayServes, !Task.isCancelled else { throw error }
             recorder?.decided(.retry, "\(error.code)", because: "no relay of the other cluster could be used")
         }
-        return try await observed(!begins, isFirst: false, attempt)
+        return try await observed(ClusterAttempt(isOfSecondary: !begins, isFirst: false), attempt)
     }
 
     private func observed<Result: Sendable>(
-        _ isOfSecondary: Bool, isFirst: Bool, _ attempt: (Bool, Bool) async throws(LoadError) -> Result
+        _ cluster: ClusterAttempt, _ attempt: (ClusterAttempt) async throws(LoadError) -> Result
     ) async throws(LoadError) -> Result {
         do throws(LoadError) {
-            let result = try await attempt(isOfSecondary, isFirst)
-            if !isOfSecondary { relay?.avoidance.finish() }
+            let result = try await attempt(cluster)
+            if !cluster.isOfSecondary { relay?.avoidance.finish() }
             return result
         } catch {
-            if !isOfSecondary, error.saysThatNoRelayServes { relay?.avoidance.begin() }
+            if !cluster.isOfSecondary, error.saysThatNoRelayServes { relay?.avoidance.begin() }
             throw error
         }
     }
+}
+
+/// One of the two clusters of relays through which a request or stream is tried.
+struct ClusterAttempt {
+    let isOfSecondary: Bool
+    /// The other cluster is tried after the first attempt alone.
+    let isFirst: Bool
 }
 
 extension LoadError {

@@ -1,4 +1,5 @@
 internal import Glibc
+internal import SallyportBase
 
 /// A point in time of the monotonic clock, in nanoseconds, for a loop's timers.
 package struct LoopInstant: Comparable, Hashable, Sendable {
@@ -25,15 +26,4 @@ package struct LoopInstant: Comparable, Hashable, Sendable {
     }
 
     package static func < (left: LoopInstant, right: LoopInstant) -> Bool { left.nanoseconds < right.nanoseconds }
-}
-
-extension Duration {
-    /// The duration in nanoseconds, at most some 292 years.
-    package var wholeNanoseconds: Int64 {
-        let (seconds, attoseconds) = components
-        let (product, overflow) = seconds.multipliedReportingOverflow(by: 1_000_000_000)
-        guard !overflow else { return seconds < 0 ? .min : .max }
-        let (sum, overflows) = product.addingReportingOverflow(attoseconds / 1_000_000_000)
-        return overflows ? (seconds < 0 ? .min : .max) : sum
-    }
 }

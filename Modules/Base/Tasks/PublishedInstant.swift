@@ -19,14 +19,8 @@ package struct PublishedInstant: ~Copyable, Sendable {
 
     /// - Parameter instant: at most some 292 years from now; the nearest such time otherwise.
     package func set(_ instant: Instant?) {
-        nanoseconds.store(instant.map(Self.nanoseconds) ?? .min, ordering: .relaxed)
-    }
-
-    private static func nanoseconds(to instant: Instant) -> Int64 {
-        let (seconds, attoseconds) = start.duration(to: instant).components
-        let (whole, isTooFar) = seconds.multipliedReportingOverflow(by: 1_000_000_000)
-        let (sum, isBeyond) = whole.addingReportingOverflow(attoseconds / 1_000_000_000)
-        guard !isTooFar, !isBeyond else { return seconds < 0 ? .min + 1 : .max }
-        return max(sum, .min + 1)
+        guard let instant else { return nanoseconds.store(.min, ordering: .relaxed) }
+        // The least number stands for nil.
+        nanoseconds.store(max(Self.start.duration(to: instant).wholeNanoseconds, .min + 1), ordering: .relaxed)
     }
 }

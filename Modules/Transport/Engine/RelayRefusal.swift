@@ -1,3 +1,4 @@
+internal import RawStructuredFieldValues
 internal import SallyportCore
 
 /// A relay's refusal of CONNECT: the underlying error of `relayRefused`.
@@ -42,28 +43,14 @@ extension RelayAnswer {
     /// The error type that the proxy has given.
     fileprivate var error: String? { proxyStatus.flatMap(Self.error) }
 
-    /// The error type of the last member of `Proxy-Status`, which is of the proxy that answered (RFC 9209 §2).
+    /// The error type of the last member of `Proxy-Status`, which is of the proxy that answered (RFC 9209 §2); nil also for
+    /// a value that is no list.
     fileprivate static func error(in proxyStatus: String) -> String? {
-        var (error, isQuoted, isEscaped, part): (String?, Bool, Bool, String) = (nil, false, false, "")
-        func end(_ part: String) {
-            let words = part.split(separator: "=", maxSplits: 1).map { $0.drop { $0 == " " } }
-            if words.count == 2, words[0] == "error" { error = String(words[1]) }
+        var parser = StructuredFieldValueParser(Array(proxyStatus.utf8))
+        guard case .item(let item)? = try? parser.parseListFieldValue().last else { return nil }
+        switch item.rfc9651Parameters["error"] {
+        case .token(let type), .string(let type): return type
+        default: return nil
         }
-        for character in proxyStatus {
-            if isQuoted {
-                (isQuoted, isEscaped) = (isEscaped || character != "\"", !isEscaped && character == "\\")
-                continue
-            }
-            switch character {
-            case "\"": isQuoted = true
-            case ";", ",":
-                end(part)
-                part = ""
-                if character == "," { error = nil }
-            default: part.append(character)
-            }
-        }
-        end(part)
-        return error
     }
 }

@@ -1,4 +1,5 @@
 internal import CCurl
+internal import SallyportBase
 internal import SallyportCore
 internal import SallyportEventLoop
 internal import SallyportLoading

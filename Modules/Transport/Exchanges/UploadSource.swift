@@ -1,6 +1,7 @@
 internal import CCurl
 internal import Glibc
 internal import HTTPTypes
+internal import SallyportBase
 internal import SallyportCore
 internal import SallyportEventLoop
 internal import SallyportLoading

@@ -26,6 +26,8 @@ extension FleetStore {
 
     /// The fleet's revision is read once the instance's row is locked: no other gateway takes an epoch of it in between.
     func nextEpoch(of id: InstanceIdentifier, atLeast least: Int64, seen: Date?) async throws -> GrantedEpoch {
+        // As of before the transaction: a change that is committed meanwhile is newer than what it reads.
+        let newest = newest
         let granted = try await database.transaction(.write) { transaction -> GrantedEpoch in
             let rows = try await transaction.run(
                 """

@@ -1,0 +1,66 @@
+import Foundation
+import Synchronization
+import Testing
+
+@testable import SallyportGateway
+
+/// What a gateway learns while one of its transactions is under way is newer than what that transaction read. Taking the
+/// difference for a database that was put back would refuse an app its configuration.
+@Suite(.enabled(if: !TestFleet.isStandalone), .timeLimit(.minutes(1))) struct FleetOverlapTests {
+    private let fixture: DataFixture
+    private let database: DelayedDatabase
+    private let store: FleetStore
+
+    init() async throws {
+        fixture = try await DataFixture()
+        let fleet = try #require(fixture.fleet)
+        database = DelayedDatabase(try fleet.owner())
+        store = FleetStore(database, key: try #require(FleetKey(fleet.membership.key)))
+    }
+
+    /// Each operation ends after another gateway has changed the fleet and this one has followed the change.
+    @Test(arguments: Operation.allCases)
+    func aChangeMeanwhileIsNoSignOfAnOlderDatabase(_ operation: Operation) async throws {
+        let presented = try await fixture.enroll(fixture.link(), DataFixture.request())
+        let before = try await store.changes(after: nil).revision
+        database.beforeReturning {
+            try await fixture.perform(.addUser("eve"))
+            #expect(try await store.changes(after: before).revision > before)
+        }
+        switch operation {
+        case .epoch: _ = try await store.nextEpoch(of: presented.name.instance, atLeast: 0, seen: nil)
+        case .confirmation: _ = try await store.confirm()
+        case .changes: _ = try await store.changes(after: before)
+        }
+        #expect(await store.newest > before)
+        await store.close()
+    }
+
+    enum Operation: CaseIterable { case epoch, confirmation, changes }
+}
+
+/// A database whose next transaction returns only after something else has happened.
+private final class DelayedDatabase: FleetDatabase {
+    private let database: any FleetDatabase
+    private let delay = Mutex<(@Sendable () async throws -> Void)?>(nil)
+
+    init(_ database: any FleetDatabase) { self.database = database }
+
+    func beforeReturning(_ body: @escaping @Sendable () async throws -> Void) { delay.withLock { $0 = body } }
+
+    func transaction<Value: Sendable>(
+        _ kind: FleetTransactionKind, _ body: @Sendable (any FleetTransaction) async throws -> Value
+    ) async throws -> Value {
+        let delay = delay.withLock { delay in
+            defer { delay = nil }
+            return delay
+        }
+        let value = try await database.transaction(kind, body)
+        try await delay?()
+        return value
+    }
+
+    func notifications(of channel: String) -> AsyncStream<Void> { database.notifications(of: channel) }
+
+    func close() async { await database.close() }
+}
