@@ -64,6 +64,26 @@ extension GatewayDirectory {
         }
     }
 
+    /// Takes the fleet's database at another URL from now on. The gateway must not run.
+    ///
+    /// - Throws: `store` if the database there is not the fleet's, or is older than what the gateway has seen of it;
+    ///   `unreachable`. Then nothing is changed.
+    /// - Returns: the revision of the database.
+    package static func moveFleet(
+        _ path: String, to url: String, protectedBy protector: any KeyProtector, through databases: DatabaseOpener?
+    ) async throws -> Int64 {
+        let store = try await open(store: path, protectedBy: protector, options: .existing)
+        defer { store.close() }
+        let (own, _, membership) = try fleet(of: store, at: path)
+        let (moved, known) = (FleetMembership(url: url, key: membership.key), try own.mark())
+        let changes = try await moved.withStore(through: databases) { database, key in
+            try await FleetStore(database, key: key).changes(after: nil)
+        }
+        if let now = changes.mark { try known?.check(isBefore: now) }
+        try await own.keep(moved)
+        return changes.revision
+    }
+
     /// Creates a gateway in a directory, which is created if it is missing, that takes part in the fleet of a database: if
     /// no gateway is left that could invite it.
     ///

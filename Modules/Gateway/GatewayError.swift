@@ -60,6 +60,14 @@ public struct GatewayError: CodedError, Sendable {
         public static let internalFailure = Code(value: .internalFailure)
 
         public var description: String { value.rawValue }
+
+        /// The code of this description; nil if there is none.
+        package init?(_ description: String) {
+            guard let value = Value(rawValue: description) else { return nil }
+            self.value = value
+        }
+
+        private init(value: Value) { self.value = value }
     }
 
     public let code: Code

@@ -24,10 +24,17 @@ import Testing
 
     @Test(arguments: [
         (GatewayError.Code.invalid, 64), (.cannotBind, 69), (.unreachable, 69), (.inUse, 75),
-        (.unsafePermissions, 74), (.unauthorized, 77),
+        (.unsafePermissions, 74), (.store, 74), (.unauthorized, 77), (.notFound, 64),
     ])
     func gatewayErrorsHaveTheirExitStatus(code: GatewayError.Code, status: Int) {
         #expect(CommandFailure(GatewayError(code, "It failed.")).status.rawValue == Int32(status))
+        // A running gateway's answer tells the code by its name.
+        let told = ConsoleReply.failure(.init(name: "\(code)", message: "It failed."))
+        #expect(told.status.rawValue == Int32(status))
+    }
+
+    @Test func aFailureWithoutAKnownNameIsOneOfUsage() {
+        #expect(ConsoleReply.failure(.init(name: "malformed", message: "It failed.")).status == .usage)
     }
 
     @Test func withdrawalReportsItsResultCode() {

@@ -83,6 +83,8 @@ struct ConsoleReply {
     }
 
     static func failure(_ failure: AdministrationReply.Failure) -> CommandFailure {
-        CommandFailure(.usage, name: failure.name, failure.message)
+        let code = GatewayError.Code(failure.name)
+        return CommandFailure(
+            code.map(CommandFailure.status) ?? .usage, name: failure.name, failure.message)
     }
 }

@@ -8,7 +8,7 @@ struct FleetCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "fleet",
         abstract: "Show the fleet; care for its database; begin again without a gateway.",
-        subcommands: [Status.self, Roles.self, Upgrade.self, Restored.self, Recover.self])
+        subcommands: [Status.self, Roles.self, Upgrade.self, Move.self, Restored.self, Recover.self])
 
     struct Status: ConsoleCommand {
         static let configuration = CommandConfiguration(

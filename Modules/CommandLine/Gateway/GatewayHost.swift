@@ -115,6 +115,14 @@ struct GatewayHost {
         }
     }
 
+    /// - Returns: the revision of the database.
+    func moveFleet(to url: String) async throws -> Int64 {
+        try await changing { protector in
+            try await GatewayDirectory.moveFleet(
+                location.data, to: url, protectedBy: protector, through: Self.databases)
+        }
+    }
+
     func recover(name: String?, database: String, recoveryKey: Redacted<String>) async throws -> Joined {
         let name = try name ?? Self.machineName()
         try await changing { protector in

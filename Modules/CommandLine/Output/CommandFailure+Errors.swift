@@ -196,7 +196,7 @@ extension CommandFailure {
         }
     }
 
-    private static func status(of code: GatewayError.Code) -> ExitStatus {
+    static func status(of code: GatewayError.Code) -> ExitStatus {
         switch code {
         case .cannotBind, .unreachable: .unavailable
         case .inUse: .inUse

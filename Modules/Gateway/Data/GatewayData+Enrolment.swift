@@ -48,11 +48,13 @@ extension GatewayData {
     }
 
     /// The right is judged in the transaction that uses up the key, so that a removal comes before it or after it: then
-    /// it ends the new instance too.
+    /// it ends the new instance too. A key whose instance is known was used, whatever its record says.
     private func consume(
         _ record: AccessKeyRecord, digest: [UInt8], key: Certificate.PublicKey, keyDigest: [UInt8], now: Date
     ) async throws -> [[UInt8]] {
-        let name = InstanceName(entitlement: record.entitlement, instance: InstanceIdentifier())
+        let id = AccessKey.instance(ofDigest: digest)
+        guard instances[id] == nil else { throw GatewayError(.keyUsed, "The access key was used already.") }
+        let name = InstanceName(entitlement: record.entitlement, instance: id)
         let certificate = try authority.instance(name, key: key, now: now)
         let instance = InstanceRecord(
             name: name, user: record.user, userID: record.userID, certificate: .init(certificate), activated: now)

@@ -51,6 +51,10 @@ struct OwnStore: Sendable {
     /// The fleet in which this gateway takes part; nil if it stands alone.
     func membership() throws -> FleetMembership? { try store.read { try $0.value(for: "fleet", in: memberships) } }
 
+    func keep(_ membership: FleetMembership) async throws {
+        try await store.write { [memberships] in try $0.set(membership, for: "fleet", in: memberships) }
+    }
+
     /// How far the fleet's database was followed; nil if it has not been yet.
     func mark() throws -> FleetMark? { try store.read { try $0.value(for: "fleet", in: marks) } }
 

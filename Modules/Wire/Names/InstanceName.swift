@@ -1,4 +1,5 @@
 internal import FoundationEssentials
+internal import SallyportBase
 
 /// One activated installation of an application: a UUID, in lower case.
 package struct InstanceIdentifier: Sendable, Hashable, CustomStringConvertible, LosslessStringConvertible {
@@ -24,6 +25,17 @@ package struct InstanceIdentifier: Sendable, Hashable, CustomStringConvertible, 
 
     /// A new random one (version 4).
     package init() { description = UUID().uuidString.lowercased() }
+
+    /// One whose 122 free bits are the first of `bytes`, version 8 (RFC 9562 §5.8).
+    ///
+    /// - Parameter bytes: 16 at least.
+    package init(version8 bytes: [UInt8]) {
+        var bytes = Array(bytes.prefix(16))
+        bytes[6] = bytes[6] & 0x0f | 0x80
+        bytes[8] = bytes[8] & 0x3f | 0x80
+        let groups = [0..<4, 4..<6, 6..<8, 8..<10, 10..<16].map { Hexadecimal.text(Array(bytes[$0])) }
+        description = groups.joined(separator: "-")
+    }
 }
 
 extension InstanceIdentifier: TextCodable {}

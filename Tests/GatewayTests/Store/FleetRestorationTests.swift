@@ -65,6 +65,35 @@ import Testing
         await #expect(throws: GatewayError(.store, "")) { try await started() }
     }
 
+    private func moved(to url: String) async throws -> Int64 {
+        try await GatewayDirectory.moveFleet(
+            fixture.path, to: url, protectedBy: .keyFile("\(fixture.path)/key"), through: TestFleet.databases)
+    }
+
+    @Test func aGatewayTakesTheDatabaseAtAnotherURL() async throws {
+        let url = try #require(fixture.fleet).membership.url + "&application_name=moved"
+        let revision = try await moved(to: url)
+        let data = try await started()
+        #expect(await data.reached == revision)
+        let rows = try await database.transaction(.read) {
+            try await $0.run("SELECT count(*) FROM pg_stat_activity WHERE application_name = 'moved'", [])
+        }
+        #expect(try #require(rows.first).integer(0) > 0)
+        await data.close()
+    }
+
+    @Test func aGatewayTakesNoOtherFleetsDatabaseNorAnOlderOne() async throws {
+        let url = try #require(fixture.fleet).membership.url
+        let stranger = try #require(try await DataFixture().fleet)
+        await #expect(throws: GatewayError(.store, "")) { try await moved(to: stranger.membership.url) }
+        try await putBack()
+        await #expect(throws: GatewayError(.store, "")) { try await moved(to: url + "&application_name=moved") }
+        let store = try await GatewayDirectory.open(
+            store: fixture.path, protectedBy: .keyFile("\(fixture.path)/key"), options: .existing)
+        defer { store.close() }
+        #expect(try OwnStore(store).membership()?.url == url)
+    }
+
     @Test func withoutConfirmationItSaysWhatThereIs() async throws {
         try await putBack()
         let told = try await restored(isConfirmed: false)

@@ -79,6 +79,27 @@ import Testing
         #expect(await fixture.data.perform(.listUsers) == before)
     }
 
+    /// A thief who has the link, and the database's owner, who makes its key look unused.
+    @Test(arguments: [false, true]) func aUsedKeyThatIsPutBackMakesNoSecondInstance(_ isUnknown: Bool) async throws {
+        let link = try await fixture.link()
+        try await run("CREATE TABLE kept AS SELECT * FROM access_key")
+        let first = try await fixture.enroll(link, DataFixture.request())
+        let other = try await fixture.restarted()
+        try await run(
+            "UPDATE access_key SET is_used = kept.is_used, body = kept.body FROM kept WHERE kept.digest = access_key.digest"
+        )
+        if isUnknown { try await run("DELETE FROM instance") }
+        for data in [fixture.data, other] {
+            await #expect(throws: GatewayError(.keyUsed, "")) {
+                try await data.enroll(
+                    BasicCredentials(user: link.user, password: link.accessKey), request: DataFixture.request(),
+                    source: [127, 0, 0, 1])
+            }
+        }
+        #expect(try await other.admitted(first).withdrawal == nil)
+        await other.close()
+    }
+
     /// A gateway of an earlier version beside one of a later, which has upgraded the database.
     @Test func aDatabaseOfALaterVersionIsReadOnlyAndServesApps() async throws {
         let presented = try await fixture.enroll(fixture.link(), DataFixture.request())
