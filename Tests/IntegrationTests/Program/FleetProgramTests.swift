@@ -149,6 +149,25 @@ import Testing
         #expect(upgraded.hasSuffix("give its roles their rights by what 'gateway fleet roles' prints"), "\(upgraded)")
     }
 
+    @Test func aGatewayIsToldTheNewPasswordOfTheDatabase() async throws {
+        let data = folder.file("a")
+        _ = try await words("gateway", "init", "--data", data, "--name", "localhost", "--database", url)
+        let gateway = try await run("a")
+        let move = ["gateway", "fleet", "move", "--data", data, "--database"]
+        let beside = try await program(move + [url])
+        #expect(beside.status == 75 && beside.error.contains("end the gateway that runs on it"), "\(beside.error)")
+        gateway.signal(SIGKILL)
+        #expect(try await eventually { !gateway.isRunning })
+        let user = try #require(url.firstMatch(of: /\/\/([a-z]+)(:[^@]*)?@/))
+        let changed = try await psql(url, "ALTER ROLE \(user.1) PASSWORD 'changed'")
+        try #require(changed.status == 0, "\(changed.error)")
+        #expect(try await program(["admin", "user", "list", "--data", data]).status != 0)
+        let new = url.replacing(user.0, with: "//\(user.1):changed@")
+        let moved = try await program(move + [new])
+        #expect(moved.output.hasPrefix("the fleet's database is there, at revision "), "\(moved)")
+        #expect(try await program(["admin", "user", "list", "--data", data]).status == 0)
+    }
+
     @Test func aSecondFleetInOneDatabaseIsRefused() async throws {
         _ = try await words("gateway", "init", "--data", folder.file("a"), "--name", "localhost", "--database", url)
         let again = try await program(

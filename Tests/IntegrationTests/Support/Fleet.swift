@@ -10,6 +10,8 @@ final class Fleet: Sendable {
     let intranet: Intranet
     let gateways: [ChildProcess]
     let ready: [Site.Ready]
+    /// Of the database, as a role that may do everything.
+    let database: String
     private let server: PostgreSQL
 
     /// HOST:PORT as apps know a gateway's control listener.
@@ -36,26 +38,18 @@ final class Fleet: Sendable {
         }
         let declaration = try folder.write(Site.declaration(intranet), to: "site.yaml")
         try await words("admin", "apply", "-f", declaration, "--data", first)
-        return try await Fleet(folder, intranet, server, count)
+        return try await Fleet(folder, intranet, server, url, count)
     }
 
     private init(
-        _ folder: TemporaryDirectory, _ intranet: Intranet, _ server: PostgreSQL, _ count: Int
+        _ folder: TemporaryDirectory, _ intranet: Intranet, _ server: PostgreSQL, _ database: String, _ count: Int
     ) async throws {
-        (self.folder, self.intranet, self.server) = (folder, intranet, server)
+        (self.folder, self.intranet, self.server, self.database) = (folder, intranet, server, database)
         var gateways: [ChildProcess] = []
         for number in 0..<count {
-            let gateway = try ChildProcess(
-                Programs.gateway,
-                [
-                    "gateway", "run", "--data", folder.file("gateway\(number)"), "--control", "127.0.0.1:0", "--relay",
-                    "127.0.0.1:0", "--egress", Intranet.egress, "--json",
-                ])
-            let isReady = try await eventually(within: .seconds(30)) {
-                gateway.output.hasSuffix("\n") || !gateway.isRunning
-            }
-            try #require(isReady && gateway.isRunning, "\(gateway.error)")
-            gateways.append(gateway)
+            gateways.append(
+                try await Self.run(
+                    folder.file("gateway\(number)"), "--control", "127.0.0.1:0", "--relay", "127.0.0.1:0"))
         }
         self.gateways = gateways
         ready = try gateways.map { try JSONDecoder().decode(Site.Ready.self, from: Data($0.output.utf8)) }
@@ -63,8 +57,20 @@ final class Fleet: Sendable {
 
     deinit { for gateway in gateways { gateway.signal(SIGKILL) } }
 
+    /// A gateway, or a relay, that is ready.
+    static func run(_ data: String, _ options: String...) async throws -> ChildProcess {
+        let gateway = try ChildProcess(
+            Programs.gateway,
+            ["gateway", "run", "--data", data, "--egress", Intranet.egress, "--json"] + options)
+        let isReady = try await eventually(within: .seconds(30)) {
+            gateway.output.hasSuffix("\n") || !gateway.isRunning
+        }
+        try #require(isReady && gateway.isRunning, "\(gateway.error)")
+        return gateway
+    }
+
     @discardableResult
-    private static func words(_ arguments: String...) async throws -> String {
+    static func words(_ arguments: String...) async throws -> String {
         let outcome = try await ChildProcess(Programs.built("sallyport"), arguments).outcome(within: .seconds(60))
         try #require(outcome.status == 0, "\(arguments): \(outcome.error)")
         return outcome.output.trimmingCharacters(in: .whitespacesAndNewlines)

@@ -128,9 +128,8 @@ extension FleetTransaction {
         changes.directory = try await single("directory", after: revision, key)
         changes.authorities = try await single("authority", after: revision, key)
         changes.relays = try await single("relay", after: revision, key)
-        changes.instances = try await run(
-            "SELECT id, epoch, last_seen, body, announced FROM instance WHERE revision > $1", [.integer(revision)]
-        ).map(key.openInstance)
+        changes.instances = try await key.openInstances(
+            run("SELECT id, epoch, last_seen, body, announced FROM instance WHERE revision > $1", [.integer(revision)]))
         guard let rows = try await gateways(after: revision) else { return (changes, nil) }
         let gateways = try rows.rows.map(key.openGateway)
         changes.gateways = Revised(value: gateways.map(\.value), revision: rows.revision)

@@ -185,6 +185,27 @@ extension FleetKey {
         return record
     }
 
+    /// How many rows a task opens.
+    private static let part = 2048
+
+    /// Opens rows on all processors: a gateway that starts has one for each instance of its fleet.
+    ///
+    /// - Returns: the records in the order of their rows.
+    func openInstances(_ rows: [FleetRow]) async throws -> [InstanceRecord] {
+        guard rows.count > Self.part else { return try rows.map(openInstance) }
+        let starts = Array(stride(from: 0, to: rows.count, by: Self.part))
+        return try await withThrowingTaskGroup(of: (Int, [InstanceRecord]).self) { group in
+            for (number, start) in starts.enumerated() {
+                group.addTask {
+                    (number, try rows[start..<min(start + Self.part, rows.count)].map(openInstance))
+                }
+            }
+            var parts = [[InstanceRecord]](repeating: [], count: starts.count)
+            for try await (number, records) in group { parts[number] = records }
+            return Array(parts.joined())
+        }
+    }
+
     func seal(_ record: AccessKeyRecord, under digest: [UInt8]) throws -> FleetValue {
         try seal(record, table: "access_key", row: Hexadecimal.text(digest))
     }
