@@ -1,4 +1,5 @@
 import Foundation
+import SallyportWire
 import Synchronization
 import Testing
 
