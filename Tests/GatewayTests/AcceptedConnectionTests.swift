@@ -27,4 +27,24 @@ import Testing
         }
         try await server.close()
     }
+
+    /// Clients connect until the socket is gone: the server accepts some of them when it no longer serves.
+    @Test func administrationThatEndsClosesWhatItHasAcceptedAndTheProcessGoesOn() async throws {
+        let fixture = try await DataFixture()
+        for _ in 0..<20 {
+            let server = try await AdministrationServer.bind(
+                data: fixture.data, feed: FeedHub(fixture.data), path: fixture.path, logger: Logger(label: "test"))
+            let serving = Task { try await server.run() }
+            let path = AdministrationSocket.plainPath(of: fixture.path)
+            let clients = (0..<64).map { _ in ClientBootstrap(group: group).connect(unixDomainSocketPath: path) }
+            try await clients[0].get().close()
+            serving.cancel()
+            for client in clients {
+                guard let channel = try? await client.get() else { continue }
+                try? await channel.close()
+            }
+            _ = await serving.result
+        }
+        await fixture.data.close()
+    }
 }

@@ -11,7 +11,7 @@ struct AdministrationServer: Sendable {
     private let data: GatewayData
     private let feed: FeedHub
     private let socket: (path: String, directory: DirectoryHandle?)
-    private let server: NIOAsyncChannel<Connection, Never>
+    private let server: NIOAsyncChannel<AcceptedConnection<Connection>, Never>
     private let logger: Logger
 
     typealias Connection = NIOAsyncChannel<ByteBuffer, ByteBuffer>
@@ -29,9 +29,7 @@ struct AdministrationServer: Sendable {
         unlink(socket.path)
         let server = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
             .bind(unixDomainSocketPath: socket.path) { channel in
-                channel.eventLoop.makeCompletedFuture {
-                    try Connection(wrappingChannelSynchronously: channel)
-                }
+                channel.eventLoop.makeCompletedFuture { try AcceptedConnection(bytesOf: channel) }
             }
         return AdministrationServer(data: data, feed: feed, socket: socket, server: server, logger: logger)
     }
@@ -42,7 +40,7 @@ struct AdministrationServer: Sendable {
         try await server.executeThenClose { connections in
             try await withThrowingDiscardingTaskGroup { group in
                 for try await connection in connections {
-                    group.addTask { await serve(connection) }
+                    group.addTask { await serve(connection.take()) }
                 }
             }
         }

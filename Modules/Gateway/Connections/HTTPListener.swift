@@ -8,7 +8,7 @@ internal import NIOSSL
 
 /// An HTTP/1.1 listener, with TLS or without, which applies the gateway's limits of connections.
 struct HTTPListener: ServerChildChannel {
-    typealias Value = AcceptedConnection
+    typealias Value = AcceptedConnection<HTTP1Channel.Value>
 
     /// A listener's TLS configuration, and the function that authenticates its peers.
     struct Security: Sendable {
@@ -73,7 +73,7 @@ struct HTTPListener: ServerChildChannel {
         return value
     }
 
-    func handle(value: AcceptedConnection, logger: Logger) async {
+    func handle(value: Value, logger: Logger) async {
         await http.handle(value: value.take(), logger: logger)
     }
 

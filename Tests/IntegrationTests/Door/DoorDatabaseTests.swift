@@ -44,7 +44,9 @@ import Testing
         #expect(try await eventually { database.door.records.count == 3 })
         let records = database.door.records
         #expect(records.allSatisfy { $0.form == "forward" })
-        #expect(records.last?.target == "payroll.corp.example:5432" && records.last?.route == nil)
+        // A tunnel is recorded at its end, which may come after that of a later one.
+        let refused = records.filter { $0.target == "payroll.corp.example:5432" }
+        #expect(refused.count == 1 && refused.first?.route == nil)
     }
 
     @Test func aWipeEndsASessionOfPsqlWithinASecond() async throws {
