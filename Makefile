@@ -25,6 +25,10 @@ OPERATIONS ?=
 
 lint_folders := $(wildcard Package.swift Modules Plugins Tests Benchmarks/Package.swift Benchmarks/Sources Examples)
 
+# The build passes the names of enabled traits on in the order of a hash table, which is another one in each process
+# otherwise: everything would be built anew by chance.
+export SWIFT_DETERMINISTIC_HASHING := 1
+
 .PHONY: help dependencies build install test test-fleet outside docs demo demo-fleet faults bench counts profile soak sanitize mutants lint clean
 
 help: ## Lists the targets.

@@ -40,6 +40,8 @@ build() {
     fi
     for product in "$@"; do swift "${release[@]}" --product "$product" >&2; done
     bin=$(swift "${release[@]}" --show-bin-path)
+    # What is measured hashes as it does for its users.
+    unset SWIFT_DETERMINISTIC_HASHING
 }
 
 # For what is counted only: peers of other packages are neither fetched nor built.
