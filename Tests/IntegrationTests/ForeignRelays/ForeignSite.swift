@@ -127,14 +127,14 @@ struct ForeignSite: Sendable {
     }
 
     /// curl through the relay. It prints what it loads, and at the end the relay's status.
-    func load(_ url: String, as client: Client) throws -> ChildProcess {
+    func load(_ url: String, as client: Client, _ options: String...) throws -> ChildProcess {
         try ChildProcess(
             "/usr/bin/env",
             [
                 "curl", "-sS", "-N", "--max-time", "60", "--cacert", intranet.authorityFile, "--proxy",
                 "https://localhost:\(port)", "--proxy-cacert", relayAuthority, "--proxy-cert", client.certificate,
                 "--proxy-key", client.key, "-w", "%{http_connect}", url,
-            ])
+            ] + options)
     }
 
     /// The relay's status for one CONNECT.

@@ -3,7 +3,7 @@ import Glibc
 import TestSupport
 import Testing
 
-/// Apache httpd as the relay of a cluster, with the site and the provider of the guide.
+/// Apache httpd as the relay of a cluster, with the site and the script of the guide.
 @Suite(.timeLimit(.minutes(3)), .enabled(if: getuid() == 0, "takes CAP_NET_ADMIN, and another user for httpd"))
 struct HTTPDRelayTests {
     @Test func tunnelsAreJudgedAndEnded() async throws {
@@ -26,11 +26,23 @@ struct HTTPDRelayTests {
         try await foreign.site.admin("unlock", client.instance)
         #expect(try await foreign.status(page, as: client) == "200")
 
+        // Nothing can judge: apps are told to turn to another relay.
         try await foreign.site.gateway.pause()
-        #expect(try await foreign.status(page, as: client) == "403")
+        #expect(try await foreign.status(page, as: client) == "503")
         foreign.site.gateway.signal(SIGKILL)
         _ = try await foreign.site.gateway.outcome()
-        #expect(try await foreign.status(page, as: client) == "403")
+        let refused = try await foreign.load(page, as: client, "-v").outcome()
+        #expect(refused.output.hasSuffix("503"), "\(refused.output)")
+        #expect(refused.error.contains("Retry-After: 10"), "\(refused.error)")
+    }
+
+    /// A site from which the script was taken away refuses; it is no open proxy.
+    @Test func withoutTheScriptNothingIsOpened() async throws {
+        let foreign = try await ForeignSite.start(askedBy: "www-data")
+        let httpd = try await HTTPDRelay.start(foreign.setting, at: foreign.port, asking: false)
+        let client = try await foreign.client("one")
+        let page = foreign.url("/report.txt", byAddress: true)
+        #expect(try await foreign.status(page, as: client) == "403", "\(httpd.messages)")
     }
 
     /// It carries CONNECT and nothing else.

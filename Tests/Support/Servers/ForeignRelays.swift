@@ -111,15 +111,19 @@ package final class SquidRelay: Sendable {
     }
 }
 
-/// A real Apache httpd as a relay, with the site and the provider that the guide shows; stopped with this value.
+/// A real Apache httpd as a relay, with the site and the script that the guide shows; stopped with this value.
 package final class HTTPDRelay: Sendable {
     package let port: UInt16
     private let folder: TemporaryDirectory
     private let process: ChildProcess
 
-    /// - Parameter port: one that is free.
-    package static func start(_ setting: ForeignRelaySetting, at port: UInt16) async throws -> HTTPDRelay {
-        let relay = try HTTPDRelay(setting, port)
+    /// - Parameters:
+    ///   - port: one that is free.
+    ///   - asks: false for a site whose line with the script is gone.
+    package static func start(
+        _ setting: ForeignRelaySetting, at port: UInt16, asking asks: Bool = true
+    ) async throws -> HTTPDRelay {
+        let relay = try HTTPDRelay(setting, port, asks)
         let isUp = try await eventually(within: .seconds(30)) {
             !relay.process.isRunning || relay.process.listens(at: port)
         }
@@ -127,15 +131,16 @@ package final class HTTPDRelay: Sendable {
         return relay
     }
 
-    private init(_ setting: ForeignRelaySetting, _ port: UInt16) throws {
+    private init(_ setting: ForeignRelaySetting, _ port: UInt16, _ asks: Bool) throws {
         self.port = port
         folder = try TemporaryDirectory()
         try setting.write(to: folder)
-        let provider = try ForeignRelayGuide.block("lua", ["/run/sallyport/guard.sock": setting.socket])
-        try folder.write(provider, to: "sallyport.lua")
+        let script = try ForeignRelayGuide.block("lua", ["/run/sallyport/guard.sock": setting.socket])
+        try folder.write(script, to: "sallyport.lua")
         let site = try ForeignRelayGuide.block(
             "apache",
             [
+                "    LuaHookAccessChecker": asks ? "    LuaHookAccessChecker" : "    # LuaHookAccessChecker",
                 "3443": "\(port)", "/etc/apache2/sallyport.lua": folder.file("sallyport.lua"),
                 "/etc/sallyport/relay": folder.path,
                 "ProxyRequests On": "ProxyRequests On\nProxySourceAddress \(setting.egress)",
