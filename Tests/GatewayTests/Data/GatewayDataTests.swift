@@ -109,13 +109,20 @@ extension GatewayData {
     @Test func ofTwoUsesAtOnceOneWins() async throws {
         let fixture = try await DataFixture()
         let link = try await fixture.link()
-        let won = await withTaskGroup(of: Bool.self) { group in
+        // Nil where it was used.
+        let refusals = await withTaskGroup(of: GatewayError.Code?.self) { group in
             for _ in 0..<8 {
-                group.addTask { (try? await fixture.enroll(link, DataFixture.request())) != nil }
+                group.addTask {
+                    do { _ = try await fixture.enroll(link, DataFixture.request()) } catch {
+                        return GatewayError(error).code
+                    }
+                    return nil
+                }
             }
-            return await group.reduce(0) { $0 + ($1 ? 1 : 0) }
+            return await group.reduce(into: []) { $0.append($1) }
         }
-        #expect(won == 1)
+        #expect(refusals.filter { $0 == nil }.count == 1)
+        #expect(refusals.compactMap(\.self).allSatisfy { $0 == .keyUsed }, "\(refusals)")
         guard case .instances(let entries) = await fixture.data.perform(.listInstances) else { return }
         #expect(entries.count == 1)
     }

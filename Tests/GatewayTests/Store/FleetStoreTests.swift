@@ -65,6 +65,10 @@ import Testing
         let reply = await fixture.data.perform(
             table == "directory" ? .addUser("bob") : .authority(.finish(confirmed: true)))
         #expect(isStoreFailure(reply))
+        let unchanged = try await database.transaction(.read) {
+            try await $0.run("SELECT count(*) FROM \(table) JOIN kept USING (revision, body)", [])
+        }
+        #expect(try #require(unchanged.first).integer(0) == 1)
         await #expect(throws: GatewayError(.store, "")) { try await fixture.data.refresh() }
         #expect(await fixture.data.directory.users["eve"] != nil)
         #expect(await fixture.data.authorities.record.next != nil)
