@@ -22,7 +22,7 @@ struct Laboratory {
             try copy.update(with: WovenSources(left, in: repository))
             // Warnings are not errors here: a switched-off check leaves unused variables.
             let build = Command(
-                ["swift", "build", "--build-tests", "--disable-index-store"], in: copy.folder, output: log,
+                ["swift", "build", "--build-tests"], in: copy.folder, output: log,
                 environment: ["SALLYPORT_STRICT": "0"])
             if try await build.run() == 0 { return refused }
             let numbers = try numbersOfErrors()
