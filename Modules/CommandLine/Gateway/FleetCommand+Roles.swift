@@ -52,26 +52,4 @@ extension FleetCommand {
                 "the database has level \(level): give its roles their rights by what 'gateway fleet roles' prints")
         }
     }
-
-    struct Move: AsyncParsableCommand {
-        static let configuration = CommandConfiguration(
-            abstract: "Take the fleet's database at another URL: with other hosts, another role or another password.",
-            discussion: """
-                For one gateway, which must not run meanwhile: the others go on. Nothing is changed unless what answers \
-                there is the database of this fleet, and no older than what this gateway has seen of it.
-                """)
-        @OptionGroup var location: DataLocationOptions
-        @Option(help: ArgumentHelp("Where the fleet's PostgreSQL database is now.", valueName: "url"))
-        var database: String
-        @OptionGroup var output: OutputOptions
-
-        struct Result: Encodable { let revision: Int64 }
-
-        func run() async throws {
-            let revision = try await GatewayHost(location).moveFleet(to: database)
-            output.print(
-                Result(revision: revision),
-                "the fleet's database is there, at revision \(revision): start the gateway again")
-        }
-    }
 }

@@ -38,7 +38,7 @@ extension GatewayData {
     private static func checkUnused(_ record: AccessKeyRecord, at now: Date) throws(GatewayError) {
         switch record.standing(at: now) {
         case .unused: return
-        case .used: throw GatewayError(.keyUsed, "The access key was used already.")
+        case .used: throw AccessKeyRecord.wasUsed
         case .expired: throw GatewayError(.keyExpired, "The access key has expired.")
         }
     }
@@ -53,7 +53,7 @@ extension GatewayData {
         _ record: AccessKeyRecord, digest: [UInt8], key: Certificate.PublicKey, keyDigest: [UInt8], now: Date
     ) async throws -> [[UInt8]] {
         let id = AccessKey.instance(ofDigest: digest)
-        guard instances[id] == nil else { throw GatewayError(.keyUsed, "The access key was used already.") }
+        guard instances[id] == nil else { throw AccessKeyRecord.wasUsed }
         let name = InstanceName(entitlement: record.entitlement, instance: id)
         let certificate = try authority.instance(name, key: key, now: now)
         let instance = InstanceRecord(

@@ -1,5 +1,4 @@
 internal import Crypto
-internal import Foundation
 internal import SallyportWire
 
 /// Access keys: 128 random bits in base32, shown once and kept as a digest.

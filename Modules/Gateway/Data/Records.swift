@@ -178,15 +178,14 @@ struct AccessKeyRecord: Codable, Sendable, Hashable {
 
 extension AccessKeyRecord {
     static var refusal: GatewayError { GatewayError(.unauthorized, "User and access key are not accepted.") }
+    static var wasUsed: GatewayError { GatewayError(.keyUsed, "The access key was used already.") }
 
     /// The use that came before, if the same public key made it.
     ///
     /// - Throws: `keyUsed` if another public key made it.
     func earlier(than new: Use) throws(GatewayError) -> Use? {
         guard let use else { return nil }
-        guard use.publicKey == new.publicKey else {
-            throw GatewayError(.keyUsed, "The access key was used already.")
-        }
+        guard use.publicKey == new.publicKey else { throw Self.wasUsed }
         return use
     }
 
