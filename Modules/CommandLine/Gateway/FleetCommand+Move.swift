@@ -10,14 +10,16 @@ extension FleetCommand {
                 there is the database of this fleet, and no older than what this gateway has seen of it.
                 """)
         @OptionGroup var location: DataLocationOptions
-        @Option(help: ArgumentHelp("Where the fleet's PostgreSQL database is now.", valueName: "url"))
-        var database: String
+        @Option(
+            help: ArgumentHelp(
+                "Where the fleet's PostgreSQL database is now; - for a URL in standard input.", valueName: "url"))
+        var database: DatabaseArgument
         @OptionGroup var output: OutputOptions
 
         struct Result: Encodable { let revision: Int64 }
 
         func run() async throws {
-            let revision = try await GatewayHost(location).moveFleet(to: database)
+            let revision = try await GatewayHost(location).moveFleet(to: database.url())
             output.print(
                 Result(revision: revision),
                 "the fleet's database is there, at revision \(revision): start the gateway again")

@@ -39,14 +39,17 @@ extension FleetCommand {
                 what 'gateway fleet roles' prints. Gateways of the earlier version change nothing from then on.
                 """)
         @OptionGroup var location: DataLocationOptions
-        @Option(help: ArgumentHelp("The fleet's database, as the role that owns the tables.", valueName: "url"))
-        var databaseOwner: String
+        @Option(
+            help: ArgumentHelp(
+                "The fleet's database, as the role that owns the tables; - for a URL in standard input.",
+                valueName: "url"))
+        var databaseOwner: DatabaseArgument
         @OptionGroup var output: OutputOptions
 
         struct Result: Encodable { let level: Int64 }
 
         func run() async throws {
-            let level = try await GatewayHost(location).upgradeFleet(asOwner: databaseOwner)
+            let level = try await GatewayHost(location).upgradeFleet(asOwner: databaseOwner.url())
             output.print(
                 Result(level: level),
                 "the database has level \(level): give its roles their rights by what 'gateway fleet roles' prints")

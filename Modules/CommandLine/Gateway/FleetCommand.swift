@@ -38,23 +38,30 @@ struct FleetCommand: ParsableCommand {
         }
     }
 
-    struct Recover: AsyncParsableCommand {
+    struct Recover: AsyncParsableCommand, CheckedArguments {
         static let configuration = CommandConfiguration(
             abstract: "Create a gateway by the recovery key, if no gateway is left that could invite it.",
             discussion: "The recovery key is what 'gateway init --database' printed, in a file of one line.")
         @OptionGroup var location: DataLocationOptions
-        @Option(help: ArgumentHelp("The fleet's PostgreSQL database.", valueName: "url")) var database: String
+        @Option(help: ArgumentHelp("The fleet's PostgreSQL database; - for a URL in standard input.", valueName: "url"))
+        var database: DatabaseArgument
         @Option(help: ArgumentHelp("The file with the recovery key; - for standard input.", valueName: "file"))
         var recoveryKeyFile: String
         @Option(help: ArgumentHelp("The name at which apps reach it. Default: this machine's.", valueName: "host"))
         var name: String?
         @OptionGroup var output: OutputOptions
 
+        func check() throws {
+            guard !database.isStandardInput || recoveryKeyFile != "-" else {
+                throw ValidationError("Standard input has one of the two: --database or --recovery-key-file.")
+            }
+        }
+
         func run() async throws {
             let text = try InputFile.text(recoveryKeyFile, limit: 4096)
             let key = text.split(whereSeparator: \.isWhitespace).joined()
             let joined = try await GatewayHost(location).recover(
-                name: name, database: database, recoveryKey: Redacted(key))
+                name: name, database: database.url(), recoveryKey: Redacted(key))
             output.print(joined, "joined the fleet as \(joined.name ?? "") in \(joined.data)")
         }
     }

@@ -20,25 +20,31 @@ struct GatewayCommand: ParsableCommand {
         var name: String?
         @Option(
             help: ArgumentHelp(
-                "Begin a fleet in this empty PostgreSQL database. A password is better kept in ~/.pgpass.",
+                """
+                Begin a fleet in this empty PostgreSQL database; - for a URL in standard input. A password is better kept \
+                there or in ~/.pgpass than in the arguments.
+                """,
                 valueName: "url"))
-        var database: String?
+        var database: DatabaseArgument?
         @Option(
             help: ArgumentHelp(
                 "The same database, as the role that makes the tables and owns them. Default: that of --database.",
                 valueName: "url"))
-        var databaseOwner: String?
+        var databaseOwner: DatabaseArgument?
         @OptionGroup var output: OutputOptions
 
         func check() throws {
             guard databaseOwner == nil || database != nil else {
                 throw ValidationError("--database-owner goes with --database.")
             }
+            guard database?.isStandardInput != true || databaseOwner?.isStandardInput != true else {
+                throw ValidationError("Standard input has one URL: --database or --database-owner.")
+            }
         }
 
         func run() async throws {
             let made = try await GatewayHost(location).initialize(
-                name: name, database: database, asOwner: databaseOwner)
+                name: name, database: database?.url(), asOwner: databaseOwner?.url())
             let key = made.recoveryKey.map { "\nrecovery key, shown only now: \($0)" } ?? ""
             output.print(made, "made gateway \(made.name) in \(made.data)\(key)")
         }

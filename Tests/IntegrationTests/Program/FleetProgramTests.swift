@@ -23,8 +23,8 @@ import Testing
             + "?sslmode=verify-full&sslrootcert=\(file)"
     }
 
-    private func program(_ arguments: [String]) async throws -> Outcome {
-        try await ChildProcess(Programs.built("sallyport"), arguments).outcome(within: .seconds(60))
+    private func program(_ arguments: [String], input: String? = nil) async throws -> Outcome {
+        try await ChildProcess(Programs.built("sallyport"), arguments, input: input).outcome(within: .seconds(60))
     }
 
     private func words(_ arguments: String...) async throws -> String {
@@ -163,7 +163,8 @@ import Testing
         try #require(changed.status == 0, "\(changed.error)")
         #expect(try await program(["admin", "user", "list", "--data", data]).status != 0)
         let new = url.replacing(user.0, with: "//\(user.1):changed@")
-        let moved = try await program(move + [new])
+        // In no process's arguments, where every user of the machine could read the password.
+        let moved = try await program(move + ["-"], input: "\(new)\n")
         #expect(moved.output.hasPrefix("the fleet's database is there, at revision "), "\(moved)")
         #expect(try await program(["admin", "user", "list", "--data", data]).status == 0)
     }
