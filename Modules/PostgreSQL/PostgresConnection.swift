@@ -107,10 +107,7 @@ extension PostgresConnection {
     private func run(
         _ statement: String, _ values: [FleetValue], until deadline: LoopInstant
     ) async throws -> [FleetRow] {
-        guard let handle = unsafe handle, unsafe PostgresParameters.send(statement, values, over: handle) else {
-            throw ended()
-        }
-        try await flush(until: deadline)
+        try await send(statement, values, until: deadline)
         var outcome: Result<[FleetRow], GatewayError> = .success([])
         while let result = unsafe try await next(until: deadline) {
             defer { unsafe PQclear(result) }
@@ -118,6 +115,39 @@ extension PostgresConnection {
             if case .success = outcome { outcome = rows }
         }
         return try outcome.get()
+    }
+
+    /// Runs one statement and hands its rows over in parts, while the server sends the others.
+    func run(
+        _ statement: String, _ values: [FleetValue], inPartsOf count: Int, within limit: Duration,
+        _ take: @Sendable ([FleetRow]) -> Void
+    ) async throws {
+        let deadline = LoopInstant.now.advanced(by: limit)
+        try await send(statement, values, until: deadline, isRowByRow: true)
+        var part: [FleetRow] = []
+        var failure: GatewayError?
+        while let result = unsafe try await next(until: deadline) {
+            defer { unsafe PQclear(result) }
+            switch unsafe PostgresRows.read(result) {
+            case .success(let rows): part += rows
+            case .failure(let error): failure = failure ?? error
+            }
+            guard part.count >= count else { continue }
+            take(part)
+            part.removeAll(keepingCapacity: true)
+        }
+        if let failure { throw failure }
+        if !part.isEmpty { take(part) }
+    }
+
+    /// - Parameter isRowByRow: whether each row is a result of its own, which does not wait for the others.
+    private func send(
+        _ statement: String, _ values: [FleetValue], until deadline: LoopInstant, isRowByRow: Bool = false
+    ) async throws(GatewayError) {
+        guard let handle = unsafe handle, unsafe PostgresParameters.send(statement, values, over: handle),
+            unsafe !isRowByRow || PQsetSingleRowMode(handle) == 1
+        else { throw ended() }
+        try await flush(until: deadline)
     }
 
     private func flush(until deadline: LoopInstant) async throws(GatewayError) {

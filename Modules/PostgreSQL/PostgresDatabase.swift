@@ -123,6 +123,12 @@ struct PostgresTransaction: FleetTransaction {
     func run(_ statement: String, _ values: [FleetValue]) async throws -> [FleetRow] {
         try await connection.run(statement, values, within: PostgresDatabase.patience)
     }
+
+    func run(
+        _ statement: String, _ values: [FleetValue], inPartsOf count: Int, _ take: @Sendable ([FleetRow]) -> Void
+    ) async throws {
+        try await connection.run(statement, values, inPartsOf: count, within: PostgresDatabase.patience, take)
+    }
 }
 
 // MARK: Notifications

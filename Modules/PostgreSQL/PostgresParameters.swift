@@ -59,7 +59,7 @@ enum PostgresRows {
 
     static func read(_ result: OpaquePointer) -> Result<[FleetRow], GatewayError> {
         let status = unsafe PQresultStatus(result)
-        guard status == PGRES_TUPLES_OK || status == PGRES_COMMAND_OK else {
+        guard status == PGRES_TUPLES_OK || status == PGRES_SINGLE_TUPLE || status == PGRES_COMMAND_OK else {
             return .failure(unsafe failure(of: result))
         }
         let columns = unsafe PQnfields(result)
@@ -73,14 +73,13 @@ enum PostgresRows {
         guard unsafe PQgetisnull(result, row, column) == 0, let start = unsafe PQgetvalue(result, row, column) else {
             return .null
         }
-        let count = Int(unsafe PQgetlength(result, row, column))
-        let bytes = unsafe Array(UnsafeRawBufferPointer(start: start, count: count))
+        let bytes = unsafe UnsafeRawBufferPointer(start: start, count: Int(PQgetlength(result, row, column)))
         switch Kind(rawValue: unsafe PQftype(result, column)) {
-        case .boolean: return .integer(bytes.first == 1 ? 1 : 0)
-        case .int8: return .integer(bytes.reduce(0) { $0 << 8 | Int64($1) })
-        case .int4: return .integer(Int64(Int32(truncatingIfNeeded: bytes.reduce(0) { $0 << 8 | Int64($1) })))
-        case .text: return .text(String(decoding: bytes, as: UTF8.self))
-        case .bytea, nil: return .bytes(bytes)
+        case .boolean: return unsafe .integer(bytes.first == 1 ? 1 : 0)
+        case .int8: return unsafe .integer(bytes.reduce(0) { $0 << 8 | Int64($1) })
+        case .int4: return unsafe .integer(Int64(Int32(truncatingIfNeeded: bytes.reduce(0) { $0 << 8 | Int64($1) })))
+        case .text: return unsafe .text(String(decoding: bytes, as: UTF8.self))
+        case .bytea, nil: return unsafe .bytes(Array(bytes))
         }
     }
 

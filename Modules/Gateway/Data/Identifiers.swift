@@ -6,6 +6,18 @@ struct UserIdentifier: Sendable, Hashable, Codable {
     fileprivate let value: UUID
 
     init() { value = UUID() }
+
+    /// - Returns: nil if it is to be decoded.
+    init?(_ reader: inout MemberReader) {
+        var value: UUID?
+        let isRead: Void? = reader.object { member, reader in
+            guard member == "value" else { return nil }
+            value = reader.string().flatMap(UUID.init(uuidString:))
+            return ()
+        }
+        guard isRead != nil, let value else { return nil }
+        self.value = value
+    }
 }
 
 /// One user's right to one application, on which instances and access keys depend.

@@ -24,11 +24,6 @@ struct InstanceRecord: Codable, Sendable, Hashable {
     struct Issued: Codable, Sendable, Hashable {
         var serial: String
         var end: Date
-
-        init(_ der: [UInt8]) {
-            serial = CertificateAuthority.serial(ofDER: der)
-            end = CertificateAuthority.end(ofDER: der) ?? .distantPast
-        }
     }
 
     var name: InstanceName
@@ -87,6 +82,13 @@ struct InstanceRecord: Codable, Sendable, Hashable {
     static let retiredLimit = 64
     /// How long a wiped or denied instance still gets its status: 30 days.
     static let answeredAfterEnd: TimeInterval = 30 * 86_400
+}
+
+extension InstanceRecord.Issued {
+    init(_ der: [UInt8]) {
+        self.init(
+            serial: CertificateAuthority.serial(ofDER: der), end: CertificateAuthority.end(ofDER: der) ?? .distantPast)
+    }
 }
 
 extension InstanceRecord {

@@ -53,9 +53,11 @@ package struct InstanceName: Sendable, Hashable, CustomStringConvertible, Lossle
     package init?(_ text: String) {
         let prefix = "sallyport://"
         guard text.hasPrefix(prefix), text.utf8.count <= 320 else { return nil }
-        let parts = text.dropFirst(prefix.count).split(separator: "/", omittingEmptySubsequences: false)
-        guard parts.count == 2, let entitlement = EntitlementIdentifier(String(parts[0])),
-            let instance = InstanceIdentifier(String(parts[1])), parts[1] == instance.description
+        let rest = text.utf8.dropFirst(prefix.utf8.count)
+        guard let slash = rest.firstIndex(of: UInt8(ascii: "/")),
+            let entitlement = EntitlementIdentifier(String(text[rest.startIndex..<slash])),
+            case let last = text[slash...].dropFirst(), let instance = InstanceIdentifier(String(last)),
+            last == instance.description
         else { return nil }
         self.init(entitlement: entitlement, instance: instance)
     }

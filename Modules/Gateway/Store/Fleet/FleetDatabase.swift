@@ -34,6 +34,13 @@ package protocol FleetTransaction: Sendable {
     /// - Returns: the rows.
     @discardableResult
     func run(_ statement: String, _ values: [FleetValue]) async throws -> [FleetRow]
+
+    /// Runs one statement with an answer that may be long.
+    ///
+    /// - Parameter take: is given the rows in their order, some `count` at a time, while the others are still to come.
+    func run(
+        _ statement: String, _ values: [FleetValue], inPartsOf count: Int, _ take: @Sendable ([FleetRow]) -> Void
+    ) async throws
 }
 
 /// A value of a statement's parameter or a row's column.

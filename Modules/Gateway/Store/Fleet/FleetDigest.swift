@@ -7,28 +7,28 @@ internal import SallyportWire
 ///
 /// It lies in sealed bodies only: from a digest that is known, another set of the same digest could be looked for.
 struct FleetDigest: Codable, Sendable, Hashable {
-    private var bytes: [UInt8]
+    private var bytes: SIMD32<UInt8>
 
     /// Of the empty set.
-    init() { bytes = Array(repeating: 0, count: SHA256.byteCount) }
+    init() { bytes = .zero }
 
-    fileprivate init(_ code: HMAC<SHA256>.MAC) { bytes = Array(code) }
+    fileprivate init(_ code: HMAC<SHA256>.MAC) { bytes = SIMD32(code) }
 
     /// Adds rows that are not in the set, and removes those that are.
-    mutating func toggle(_ other: FleetDigest) {
-        for (index, byte) in zip(bytes.indices, other.bytes) { bytes[index] ^= byte }
-    }
+    mutating func toggle(_ other: FleetDigest) { bytes ^= other.bytes }
 }
 
 /// The hash of a table's rows.
 struct FleetRowHash: Sendable {
-    private let key: SymmetricKey
+    private let keyed: HMAC<SHA256>
 
-    fileprivate init(_ key: SymmetricKey) { self.key = key }
+    fileprivate init(_ key: SymmetricKey) { keyed = HMAC(key: key) }
 
     /// The set of one row.
     func digest(of row: some CustomStringConvertible, _ number: Int64) -> FleetDigest {
-        FleetDigest(HMAC<SHA256>.authenticationCode(for: Data("\(row) \(number)".utf8), using: key))
+        var code = keyed
+        code.update(data: Data("\(row) \(number)".utf8))
+        return FleetDigest(code.finalize())
     }
 
     func digest(of record: InstanceRecord) -> FleetDigest { digest(of: record.name.instance, record.announcement) }

@@ -12,10 +12,11 @@ struct FleetFollowed: Sendable {
     ///
     /// - Parameters:
     ///   - changes: everything that there is, for a state that has nothing yet.
+    ///   - digests: the set of each instance's row, in the order of the instances.
     ///   - gateways: all; nil if none has changed.
     /// - Throws: `store` if the tables do not have what belongs to their revision.
     func with(
-        _ changes: StoredChanges, _ gateways: [Revised<GatewayRecord>]?, _ key: FleetKey
+        _ changes: StoredChanges, _ digests: [FleetDigest], _ gateways: [Revised<GatewayRecord>]?, _ key: FleetKey
     ) throws(GatewayError) -> FleetFollowed {
         var new = self
         new.mark.revision = changes.revision
@@ -23,15 +24,12 @@ struct FleetFollowed: Sendable {
         new.mark.authorities = changes.authorities?.revision ?? mark.authorities
         new.mark.relays = changes.relays?.revision ?? mark.relays
         let hash = key.instanceHash
-        for record in changes.instances {
+        for (record, digest) in zip(changes.instances, digests) {
             let (id, number) = (record.name.instance, record.announcement)
-            guard let old = new.announcements.updateValue(number, forKey: id) else {
-                new.mark.instances.toggle(hash.digest(of: record))
-                continue
-            }
+            let old = new.announcements.updateValue(number, forKey: id)
             guard old != number else { continue }
-            new.mark.instances.toggle(hash.digest(of: id, old))
-            new.mark.instances.toggle(hash.digest(of: record))
+            if let old { new.mark.instances.toggle(hash.digest(of: id, old)) }
+            new.mark.instances.toggle(digest)
         }
         if let gateways { new.mark.gateways = key.gatewayHash.digest(of: gateways) }
         try changes.mark?.check(new.mark)

@@ -44,10 +44,22 @@ struct FleetKey: Sendable {
 
     /// - Throws: `store` if the body was not sealed with this key for this row.
     func open<Value: Decodable>(_ body: [UInt8], table: String, row: String) throws(GatewayError) -> Value {
+        try open(body, table: table, row: row) { try JSONDecoder().decode(Value.self, from: $0) }
+    }
+
+    /// The record of an instance, which is read by ``MemberReader`` if it is of this version.
+    func openInstance(_ body: [UInt8], row: String) throws(GatewayError) -> InstanceRecord {
+        try open(body, table: "instance", row: row) { text in
+            try InstanceRecord(members: Array(text)) ?? JSONDecoder().decode(InstanceRecord.self, from: text)
+        }
+    }
+
+    private func open<Value>(
+        _ body: [UInt8], table: String, row: String, _ read: (Data) throws -> Value
+    ) throws(GatewayError) -> Value {
         do {
             let box = try AES.GCM.SealedBox(combined: Data(body))
-            let text = try AES.GCM.open(box, using: key(of: table), authenticating: place(row))
-            return try JSONDecoder().decode(Value.self, from: text)
+            return try read(AES.GCM.open(box, using: key(of: table), authenticating: place(row)))
         } catch {
             throw GatewayError(
                 .store, "A record of table \(table) in the database does not verify: it is not one of this fleet's.",

@@ -174,7 +174,7 @@ extension FleetKey {
     /// - Throws: `store` if the body is of an earlier time than the last update that was announced.
     func openInstance(_ row: FleetRow) throws(GatewayError) -> InstanceRecord {
         let id = try row.text(0)
-        var record: InstanceRecord = try open(row.bytes(3), table: "instance", row: id)
+        var record = try openInstance(row.bytes(3), row: id)
         let announced = try row.integer(4)
         guard record.updates ?? 0 >= announced else { throw FleetStore.wasPutBack(record) }
         record.announced = announced
@@ -183,27 +183,6 @@ extension FleetKey {
             record.lastSeen = seen
         }
         return record
-    }
-
-    /// How many rows a task opens.
-    private static let part = 2048
-
-    /// Opens rows on all processors: a gateway that starts has one for each instance of its fleet.
-    ///
-    /// - Returns: the records in the order of their rows.
-    func openInstances(_ rows: [FleetRow]) async throws -> [InstanceRecord] {
-        guard rows.count > Self.part else { return try rows.map(openInstance) }
-        let starts = Array(stride(from: 0, to: rows.count, by: Self.part))
-        return try await withThrowingTaskGroup(of: (Int, [InstanceRecord]).self) { group in
-            for (number, start) in starts.enumerated() {
-                group.addTask {
-                    (number, try rows[start..<min(start + Self.part, rows.count)].map(openInstance))
-                }
-            }
-            var parts = [[InstanceRecord]](repeating: [], count: starts.count)
-            for try await (number, records) in group { parts[number] = records }
-            return Array(parts.joined())
-        }
     }
 
     func seal(_ record: AccessKeyRecord, under digest: [UInt8]) throws -> FleetValue {
