@@ -4,7 +4,7 @@ import SallyportGateway
 extension AppCommand {
     struct Logs: ConsoleCommand, CheckedArguments {
         static let configuration = CommandConfiguration(
-            abstract: "Set how much the app logs.",
+            commandName: "logs", abstract: "Set how much the app logs.",
             discussion: "The app is told, and decides what that means. What is not given stays as it is.")
         @Argument(help: "The app's entitlement id.") var entitlement: String
         @Option(help: ArgumentHelp("Detailed logs: on or off.", valueName: "on|off")) var detailed: Switch?
@@ -27,7 +27,7 @@ extension AppCommand {
 
     struct Extra: ConsoleCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Set the extra information that the app gets, a JSON object.",
+            commandName: "extra", abstract: "Set the extra information that the app gets, a JSON object.",
             discussion: "An empty file or object ends what was set.")
         @Argument(help: "The app's entitlement id.") var entitlement: String
         @Option(name: .short, help: "The file with the JSON, '-' for standard input.") var file: String

@@ -7,7 +7,7 @@ struct AppCommand: ParsableCommand {
         subcommands: [Add.self, Remove.self, List.self, Config.self, Logs.self, Extra.self])
 
     struct Add: ConsoleCommand {
-        static let configuration = CommandConfiguration(abstract: "Add a version of an app.")
+        static let configuration = CommandConfiguration(commandName: "add", abstract: "Add a version of an app.")
         @OptionGroup var entitlement: EntitlementArguments
         @OptionGroup var location: DataLocationOptions
         @OptionGroup var output: OutputOptions
@@ -20,7 +20,7 @@ struct AppCommand: ParsableCommand {
 
     struct Remove: ConsoleCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Remove a version of an app, which takes it from everyone.")
+            commandName: "remove", abstract: "Remove a version of an app, which takes it from everyone.")
         @OptionGroup var entitlement: EntitlementArguments
         @OptionGroup var confirmation: ConfirmationOptions
         @OptionGroup var location: DataLocationOptions
@@ -34,7 +34,8 @@ struct AppCommand: ParsableCommand {
     }
 
     struct Config: ConsoleCommand {
-        static let configuration = CommandConfiguration(abstract: "Set the text that the app gets as configuration.")
+        static let configuration = CommandConfiguration(
+            commandName: "config", abstract: "Set the text that the app gets as configuration.")
         @Argument(help: "The app's entitlement id.") var entitlement: String
         @Option(name: .short, help: "The file with the text, '-' for standard input.") var file: String
         @OptionGroup var location: DataLocationOptions
@@ -47,7 +48,7 @@ struct AppCommand: ParsableCommand {
     }
 
     struct List: ConsoleCommand {
-        static let configuration = CommandConfiguration(abstract: "List the apps.")
+        static let configuration = CommandConfiguration(commandName: "list", abstract: "List the apps.")
         @OptionGroup var location: DataLocationOptions
         @OptionGroup var output: OutputOptions
 

@@ -11,7 +11,7 @@ struct AuditCommand: ParsableCommand {
 
     struct List: ConsoleCommand, CheckedArguments {
         static let configuration = CommandConfiguration(
-            abstract: "List entries of all chains, by time.",
+            commandName: "list", abstract: "List entries of all chains, by time.",
             discussion: "The newest ones, or with --after those that follow a number in each chain.")
         @Option(help: ArgumentHelp("Only entries with a greater number, the lowest first.", valueName: "number"))
         var after: Int64?
@@ -38,7 +38,7 @@ struct AuditCommand: ParsableCommand {
 
     struct Export: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Write all entries that are kept, one a line, chain by chain.",
+            commandName: "export", abstract: "Write all entries that are kept, one a line, chain by chain.",
             discussion: "The file must not exist yet; it is for its owner only.")
         enum Format: String, ExpressibleByArgument, CaseIterable { case jsonl, syslog }
 
@@ -63,7 +63,7 @@ struct AuditCommand: ParsableCommand {
 
     struct Verify: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Check that no entry was changed, moved or removed.",
+            commandName: "verify", abstract: "Check that no entry was changed, moved or removed.",
             discussion: """
                 The end of a chain can be cut off without a trace in the chain itself: only a checkpoint that was kept \
                 elsewhere shows that for sure.
@@ -87,7 +87,7 @@ struct AuditCommand: ParsableCommand {
 
     struct Checkpoint: ConsoleCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Print where the chains end, signed by the gateway; no secret.",
+            commandName: "checkpoint", abstract: "Print where the chains end, signed by the gateway; no secret.",
             discussion: "Keep it apart from the gateway: 'admin audit verify --checkpoint' compares the trail with it.")
         @OptionGroup var location: DataLocationOptions
         @OptionGroup var output: OutputOptions

@@ -11,7 +11,7 @@ struct AuthCommand: ParsableCommand {
         subcommands: [Allow.self, Forbid.self])
 
     struct Allow: ConsoleCommand {
-        static let configuration = CommandConfiguration(abstract: "Allow a scheme.")
+        static let configuration = CommandConfiguration(commandName: "allow", abstract: "Allow a scheme.")
         @Argument(help: ArgumentHelp("The scheme's name.", valueName: "scheme")) var scheme: String
         @OptionGroup var location: DataLocationOptions
         @OptionGroup var output: OutputOptions
@@ -22,7 +22,7 @@ struct AuthCommand: ParsableCommand {
 
     struct Forbid: ConsoleCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Forbid a scheme.",
+            commandName: "forbid", abstract: "Forbid a scheme.",
             discussion: "Apps then skip its challenges and send no credential with it.")
         @Argument(help: ArgumentHelp("The scheme's name.", valueName: "scheme")) var scheme: String
         @OptionGroup var location: DataLocationOptions

@@ -8,7 +8,7 @@ struct ClusterCommand: ParsableCommand {
         subcommands: [Set.self, Remove.self, List.self])
 
     struct Set: ConsoleCommand, CheckedArguments {
-        static let configuration = CommandConfiguration(abstract: "Set the relays of a cluster.")
+        static let configuration = CommandConfiguration(commandName: "set", abstract: "Set the relays of a cluster.")
         @Argument(help: "The cluster's name.") var name: String
         @Argument(
             help: "HOST:PORT[,PRIORITY] of each relay; 1 is tried first.",
@@ -37,7 +37,7 @@ struct ClusterCommand: ParsableCommand {
     }
 
     struct Remove: ConsoleCommand {
-        static let configuration = CommandConfiguration(abstract: "Remove a cluster.")
+        static let configuration = CommandConfiguration(commandName: "remove", abstract: "Remove a cluster.")
         @Argument(help: "The cluster's name.") var name: String
         @OptionGroup var location: DataLocationOptions
         @OptionGroup var output: OutputOptions
@@ -48,7 +48,7 @@ struct ClusterCommand: ParsableCommand {
 
     struct List: ConsoleCommand {
         static let configuration = CommandConfiguration(
-            abstract: "List the clusters and their relays; main is the gateway's own.")
+            commandName: "list", abstract: "List the clusters and their relays; main is the gateway's own.")
         @OptionGroup var location: DataLocationOptions
         @OptionGroup var output: OutputOptions
 

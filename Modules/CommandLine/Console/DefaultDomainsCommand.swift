@@ -8,7 +8,7 @@ struct DefaultDomainsCommand: ParsableCommand {
 
     struct Set: ConsoleCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Set the domains, in the order in which they are considered.",
+            commandName: "set", abstract: "Set the domains, in the order in which they are considered.",
             discussion: """
                 For 'portal' the first domain counts in which portal.DOMAIN is listed as a server, else the first in \
                 which the routes let it be reached. Nothing is looked up.
@@ -23,7 +23,7 @@ struct DefaultDomainsCommand: ParsableCommand {
 
     struct Clear: ConsoleCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Remove all: names without a domain stand for themselves.")
+            commandName: "clear", abstract: "Remove all: names without a domain stand for themselves.")
         @OptionGroup var location: DataLocationOptions
         @OptionGroup var output: OutputOptions
 

@@ -7,7 +7,7 @@ struct PolicyCommand: ParsableCommand {
 
     struct Set: ConsoleCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Set the policy, a JSON object that the app is given and enforces.")
+            commandName: "set", abstract: "Set the policy, a JSON object that the app is given and enforces.")
         @Argument(help: "The app's entitlement id.") var entitlement: String
         @Option(name: .short, help: "The file with the policy, '-' for standard input.") var file: String
         @OptionGroup var location: DataLocationOptions

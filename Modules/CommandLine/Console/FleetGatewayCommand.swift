@@ -10,7 +10,7 @@ struct FleetGatewayCommand: ParsableCommand {
 
     struct List: ConsoleCommand {
         static let configuration = CommandConfiguration(
-            abstract: "List the gateways of the fleet.",
+            commandName: "list", abstract: "List the gateways of the fleet.",
             discussion: """
                 Each shows itself to the others every 10 seconds: one that is silent was not seen for 30. Apps are told \
                 of all that are listed.
@@ -23,7 +23,7 @@ struct FleetGatewayCommand: ParsableCommand {
 
     struct Remove: ConsoleCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Remove a gateway that has ended for good.",
+            commandName: "remove", abstract: "Remove a gateway that has ended for good.",
             discussion: "Apps are told of it no longer, and its tokens do not verify any more.")
         @Argument(help: "Its name, its identifier, or HOST:PORT of its control listener.") var gateway: String
         @OptionGroup var location: DataLocationOptions

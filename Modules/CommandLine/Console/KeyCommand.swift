@@ -9,7 +9,7 @@ struct KeyCommand: ParsableCommand {
 
     struct Issue: ConsoleCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Issue an access key and print the activation link.",
+            commandName: "issue", abstract: "Issue an access key and print the activation link.",
             discussion: "The link activates one instance, once, within 24 hours. Hand it over as you would a password.")
         @Argument(help: "The user's id.") var user: String
         @Argument(help: "The app's entitlement id.") var entitlement: String
@@ -21,7 +21,7 @@ struct KeyCommand: ParsableCommand {
 
     struct List: ConsoleCommand {
         static let configuration = CommandConfiguration(
-            abstract: "List the access keys of the last 30 days, without the keys themselves.",
+            commandName: "list", abstract: "List the access keys of the last 30 days, without the keys themselves.",
             discussion: "A key is unused, used or expired. Removing a user or an entitlement destroys the unused ones.")
         @Option(help: "Only keys of this user.") var user: String?
         @OptionGroup var location: DataLocationOptions
@@ -32,7 +32,7 @@ struct KeyCommand: ParsableCommand {
 
     struct Revoke: ConsoleCommand, CheckedArguments {
         static let configuration = CommandConfiguration(
-            abstract: "Destroy access keys that were not used.",
+            commandName: "revoke", abstract: "Destroy access keys that were not used.",
             discussion: "A used key has activated an instance, which 'admin wipe' wipes.")
         @Argument(help: "The key, as 'admin key list' names it.") var id: String?
         @Option(help: "All unused keys of this user.") var user: String?

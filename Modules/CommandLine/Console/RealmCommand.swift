@@ -9,7 +9,7 @@ struct RealmCommand: ParsableCommand {
 
     struct Add: ConsoleCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Add a KDC of a realm.",
+            commandName: "add", abstract: "Add a KDC of a realm.",
             discussion: """
                 Adds no server: apps reach the KDC unless its route is deny. The KDCs of a realm are tried in the \
                 order in which they were added.
@@ -24,7 +24,8 @@ struct RealmCommand: ParsableCommand {
     }
 
     struct Remove: ConsoleCommand {
-        static let configuration = CommandConfiguration(abstract: "Remove a realm with all its KDCs.")
+        static let configuration = CommandConfiguration(
+            commandName: "remove", abstract: "Remove a realm with all its KDCs.")
         @Argument(help: "The realm.") var realm: String
         @OptionGroup var location: DataLocationOptions
         @OptionGroup var output: OutputOptions
@@ -34,7 +35,8 @@ struct RealmCommand: ParsableCommand {
     }
 
     struct List: ConsoleCommand {
-        static let configuration = CommandConfiguration(abstract: "List the realms and their KDCs.")
+        static let configuration = CommandConfiguration(
+            commandName: "list", abstract: "List the realms and their KDCs.")
         @OptionGroup var location: DataLocationOptions
         @OptionGroup var output: OutputOptions
 

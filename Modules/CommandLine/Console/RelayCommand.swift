@@ -9,7 +9,7 @@ struct RelayCommand: ParsableCommand {
 
     struct List: ConsoleCommand {
         static let configuration = CommandConfiguration(
-            abstract: "List the relays, what is in force at each, and when it answered last.")
+            commandName: "list", abstract: "List the relays, what is in force at each, and when it answered last.")
         @OptionGroup var location: DataLocationOptions
         @OptionGroup var output: OutputOptions
 
@@ -18,7 +18,7 @@ struct RelayCommand: ParsableCommand {
 
     struct Remove: ConsoleCommand {
         static let configuration = CommandConfiguration(
-            abstract: "End the enrolment of a relay: it refuses everything from then on.")
+            commandName: "remove", abstract: "End the enrolment of a relay: it refuses everything from then on.")
         @Argument(help: "The relay's name.") var name: String
         @OptionGroup var location: DataLocationOptions
         @OptionGroup var output: OutputOptions

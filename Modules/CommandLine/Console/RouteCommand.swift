@@ -9,7 +9,7 @@ struct RouteCommand: ParsableCommand {
 
     struct Set: ConsoleCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Set the route of a domain and its subdomains, or deny a network.",
+            commandName: "set", abstract: "Set the route of a domain and its subdomains, or deny a network.",
             discussion: """
                 A network (10.0.0.0/8, fd00::/8, or one address) can only be denied. No connection is then made to its \
                 addresses, under any name and on any port, by the relay or by the app itself.
@@ -33,7 +33,8 @@ struct RouteCommand: ParsableCommand {
     }
 
     struct Remove: ConsoleCommand {
-        static let configuration = CommandConfiguration(abstract: "Remove the rule of a domain or network.")
+        static let configuration = CommandConfiguration(
+            commandName: "remove", abstract: "Remove the rule of a domain or network.")
         @Argument(help: "The domain or network.") var domain: String
         @OptionGroup var location: DataLocationOptions
         @OptionGroup var output: OutputOptions
@@ -44,7 +45,7 @@ struct RouteCommand: ParsableCommand {
 
     struct List: ConsoleCommand {
         static let configuration = CommandConfiguration(
-            abstract: "List the routes, and the networks that are denied.",
+            commandName: "list", abstract: "List the routes, and the networks that are denied.",
             discussion: "A server that is listed by itself has a route of its own: see 'admin server list'.")
         @OptionGroup var location: DataLocationOptions
         @OptionGroup var output: OutputOptions

@@ -9,7 +9,7 @@ struct ServerCommand: ParsableCommand {
 
     struct Add: ConsoleCommand, CheckedArguments {
         static let configuration = CommandConfiguration(
-            abstract: "Add a server that apps may reach.",
+            commandName: "add", abstract: "Add a server that apps may reach.",
             discussion: """
                 With --app it is a server of that app, which can look it up; without, an additional server, \
                 routed for all.
@@ -41,7 +41,7 @@ struct ServerCommand: ParsableCommand {
     }
 
     struct Remove: ConsoleCommand {
-        static let configuration = CommandConfiguration(abstract: "Remove a server.")
+        static let configuration = CommandConfiguration(commandName: "remove", abstract: "Remove a server.")
         @Argument(help: "HOST:PORT", transform: expecting("HOST:PORT")) var server: EndpointArgument
         @OptionGroup var location: DataLocationOptions
         @OptionGroup var output: OutputOptions
@@ -51,7 +51,7 @@ struct ServerCommand: ParsableCommand {
     }
 
     struct List: ConsoleCommand {
-        static let configuration = CommandConfiguration(abstract: "List the servers.")
+        static let configuration = CommandConfiguration(commandName: "list", abstract: "List the servers.")
         @OptionGroup var location: DataLocationOptions
         @OptionGroup var output: OutputOptions
 

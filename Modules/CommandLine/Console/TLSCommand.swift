@@ -8,7 +8,7 @@ struct TLSCommand: ParsableCommand {
         subcommands: [Block.self, Unblock.self, Floor.self])
 
     struct Block: ConsoleCommand {
-        static let configuration = CommandConfiguration(abstract: "Block a version.")
+        static let configuration = CommandConfiguration(commandName: "block", abstract: "Block a version.")
         @Argument(help: "TLS1.0 to TLS1.3.") var version: TLSVersionArgument
         @OptionGroup var location: DataLocationOptions
         @OptionGroup var output: OutputOptions
@@ -18,7 +18,7 @@ struct TLSCommand: ParsableCommand {
     }
 
     struct Unblock: ConsoleCommand {
-        static let configuration = CommandConfiguration(abstract: "Unblock a version.")
+        static let configuration = CommandConfiguration(commandName: "unblock", abstract: "Unblock a version.")
         @Argument(help: "TLS1.0 to TLS1.3.") var version: TLSVersionArgument
         @OptionGroup var location: DataLocationOptions
         @OptionGroup var output: OutputOptions
@@ -28,7 +28,7 @@ struct TLSCommand: ParsableCommand {
     }
 
     struct Floor: ConsoleCommand {
-        static let configuration = CommandConfiguration(abstract: "Set the lowest version.")
+        static let configuration = CommandConfiguration(commandName: "floor", abstract: "Set the lowest version.")
         @Argument(help: "TLS1.0 to TLS1.3.") var version: TLSVersionArgument
         @OptionGroup var location: DataLocationOptions
         @OptionGroup var output: OutputOptions

@@ -7,7 +7,7 @@ struct UserCommand: ParsableCommand {
         subcommands: [Add.self, Remove.self, List.self, Principal.self])
 
     struct Add: ConsoleCommand {
-        static let configuration = CommandConfiguration(abstract: "Add a user.")
+        static let configuration = CommandConfiguration(commandName: "add", abstract: "Add a user.")
         @Argument(help: "The user's id, usually an address.") var user: String
         @OptionGroup var location: DataLocationOptions
         @OptionGroup var output: OutputOptions
@@ -17,7 +17,8 @@ struct UserCommand: ParsableCommand {
     }
 
     struct Remove: ConsoleCommand {
-        static let configuration = CommandConfiguration(abstract: "Remove a user, which wipes the user's instances.")
+        static let configuration = CommandConfiguration(
+            commandName: "remove", abstract: "Remove a user, which wipes the user's instances.")
         @Argument(help: "The user's id.") var user: String
         @OptionGroup var confirmation: ConfirmationOptions
         @OptionGroup var location: DataLocationOptions
@@ -29,7 +30,7 @@ struct UserCommand: ParsableCommand {
 
     struct Principal: ConsoleCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Set the user principal name, which the user's apps are told.",
+            commandName: "principal", abstract: "Set the user principal name, which the user's apps are told.",
             discussion: "Without a name, the user has none any more.")
         @Argument(help: "The user's id.") var user: String
         @Argument(help: ArgumentHelp("The name, as ann@CORP.EXAMPLE.", valueName: "user@realm")) var name: String?
@@ -43,7 +44,7 @@ struct UserCommand: ParsableCommand {
     }
 
     struct List: ConsoleCommand {
-        static let configuration = CommandConfiguration(abstract: "List the users.")
+        static let configuration = CommandConfiguration(commandName: "list", abstract: "List the users.")
         @OptionGroup var location: DataLocationOptions
         @OptionGroup var output: OutputOptions
 

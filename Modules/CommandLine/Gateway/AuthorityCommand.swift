@@ -10,7 +10,7 @@ struct AuthorityCommand: ParsableCommand {
 
     struct Status: ConsoleCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Show the authorities, and the gateway's certificates issued by them.")
+            commandName: "status", abstract: "Show the authorities, and the gateway's certificates issued by them.")
         @OptionGroup var location: DataLocationOptions
         @OptionGroup var output: OutputOptions
 
@@ -19,7 +19,7 @@ struct AuthorityCommand: ParsableCommand {
 
     struct Rotate: ConsoleCommand, CheckedArguments {
         static let configuration = CommandConfiguration(
-            abstract: "Announce a new authority; with --finish, put it in force.",
+            commandName: "rotate", abstract: "Announce a new authority; with --finish, put it in force.",
             discussion: """
                 Apps learn of it with their next configuration. It comes into force after 37 days, in which an \
                 off-line app can still renew its certificate, or with --finish. Apps that do not know it then need a \
@@ -39,7 +39,7 @@ struct AuthorityCommand: ParsableCommand {
 
     struct Revoke: ConsoleCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Revoke the signer of configurations, whose key may have leaked.",
+            commandName: "revoke", abstract: "Revoke the signer of configurations, whose key may have leaked.",
             discussion: """
                 Creates a new signer and a new server certificate. An app that has received a configuration of the \
                 new signer no longer trusts the old one: running apps within seconds, others at their next contact. \

@@ -4,6 +4,7 @@ import SallyportGateway
 extension FleetCommand {
     struct Move: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
+            commandName: "move",
             abstract: "Take the fleet's database at another URL: with other hosts, another role or another password.",
             discussion: """
                 For one gateway, which must not run meanwhile: the others go on. Nothing is changed unless what answers \

@@ -4,6 +4,7 @@ import SallyportGateway
 extension FleetCommand {
     struct Roles: ParsableCommand, CheckedArguments {
         static let configuration = CommandConfiguration(
+            commandName: "roles",
             abstract: "Print the SQL that gives roles of the database the rights which they need, and no other.",
             discussion: """
                 For psql as the owner of the tables; it changes nothing by itself. The gateways' role can add to the audit \
@@ -33,6 +34,7 @@ extension FleetCommand {
 
     struct Upgrade: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
+            commandName: "upgrade",
             abstract: "Make the tables of this version from those of an earlier one, as the role that owns them.",
             discussion: """
                 A gateway whose role owns the tables does it when it starts. Give the roles their rights afterwards, by \

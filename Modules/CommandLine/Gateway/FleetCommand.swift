@@ -12,6 +12,7 @@ struct FleetCommand: ParsableCommand {
 
     struct Status: ConsoleCommand {
         static let configuration = CommandConfiguration(
+            commandName: "status",
             abstract: "Show the database's state, the gateways and the relays, as this gateway sees them.")
         @OptionGroup var location: DataLocationOptions
         @OptionGroup var output: OutputOptions
@@ -21,6 +22,7 @@ struct FleetCommand: ParsableCommand {
 
     struct Restored: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
+            commandName: "restored",
             abstract: "Put the fleet's database into force after it was restored from a backup.",
             discussion: """
                 Gateways and relays refuse a database that is older than what they have seen. This gives what it holds a \
@@ -40,6 +42,7 @@ struct FleetCommand: ParsableCommand {
 
     struct Recover: AsyncParsableCommand, CheckedArguments {
         static let configuration = CommandConfiguration(
+            commandName: "recover",
             abstract: "Create a gateway by the recovery key, if no gateway is left that could invite it.",
             discussion: "The recovery key is what 'gateway init --database' printed, in a file of one line.")
         @OptionGroup var location: DataLocationOptions
