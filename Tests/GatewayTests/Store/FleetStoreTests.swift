@@ -63,7 +63,7 @@ import Testing
         _ = await fixture.data.perform(.authority(.rotate))
         try await run("UPDATE \(table) SET revision = kept.revision, body = kept.body FROM kept")
         let reply = await fixture.data.perform(
-            table == "directory" ? .addUser("bob") : .authority(.finish(confirmed: true)))
+            table == "directory" ? .addUser("bob") : .authority(.rotate))
         #expect(isStoreFailure(reply))
         let unchanged = try await database.transaction(.read) {
             try await $0.run("SELECT count(*) FROM \(table) JOIN kept USING (revision, body)", [])
