@@ -78,9 +78,10 @@ demo-fleet: ## Shows two gateways on a PostgreSQL, with a relay beside them; BRE
 
 faults: ## Fails each part of a fleet in turn, and prints what happened to an app; as root, ten minutes; ONLY=TEXT.
 	@Tests/Scripts/dependencies --faults
-	$(SWIFT) build --product sallyport
-	$(SWIFT) build --product FaultApp
-	Tests/Faults/run "$$($(SWIFT) build --show-bin-path)" $(if $(ONLY),--only "$(ONLY)")
+	$(SWIFT) build -c release --scratch-path .build-release --product sallyport
+	$(SWIFT) build -c release --scratch-path .build-release --product FaultApp
+	Tests/Faults/run "$$($(SWIFT) build -c release --scratch-path .build-release --show-bin-path)" \
+		$(if $(ONLY),--only "$(ONLY)")
 
 bench: ## Prints the table of speed, side by side with the alternatives.
 	Benchmarks/run.sh

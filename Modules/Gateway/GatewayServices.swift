@@ -82,11 +82,16 @@ struct GatewayServices: Service {
     ) async throws {
         let control = try await makeControl(parts)
         let verification = plain.map { makeVerification($0, parts) }
-        let administration = try await AdministrationServer.bind(
-            data: data, feed: parts.feed, path: folder, logger: logger)
+        let guarding = try await parts.relayGuard?.start()
+        let administration: AdministrationServer
+        do {
+            administration = try await .bind(data: data, feed: parts.feed, path: folder, logger: logger)
+        } catch {
+            await guarding?.close()
+            throw error
+        }
         let hints = await data.followHints()
         let news = await data.store.news()
-        let guarding = try await parts.relayGuard?.start()
         try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask { try await control.run() }
             for service in [verification, observation.service] {

@@ -118,11 +118,13 @@ extension PostgresConnection {
     }
 
     /// Runs one statement and hands its rows over in parts, while the server sends the others.
+    ///
+    /// - Parameter limit: for each part, since a long answer may take its time.
     func run(
         _ statement: String, _ values: [FleetValue], inPartsOf count: Int, within limit: Duration,
         _ take: @Sendable ([FleetRow]) -> Void
     ) async throws {
-        let deadline = LoopInstant.now.advanced(by: limit)
+        var deadline = LoopInstant.now.advanced(by: limit)
         try await send(statement, values, until: deadline, isRowByRow: true)
         var part: [FleetRow] = []
         var failure: GatewayError?
@@ -135,6 +137,7 @@ extension PostgresConnection {
             guard part.count >= count else { continue }
             take(part)
             part.removeAll(keepingCapacity: true)
+            deadline = LoopInstant.now.advanced(by: limit)
         }
         if let failure { throw failure }
         if !part.isEmpty { take(part) }

@@ -47,7 +47,10 @@ package struct GuardService: Sendable {
         /// Serves until the task is cancelled. Then it judges no more, and ends the tunnels that it has allowed.
         package func run() async {
             await relayGuard.run()
-            await listener.close()
+            await close()
         }
+
+        /// Listens no more. For one that is not run.
+        func close() async { await listener.close() }
     }
 }
