@@ -39,6 +39,8 @@ extension FleetTransaction {
                 count += 1
             }
             try await sent
+            // The stream of a task that is cancelled ends early.
+            try Task.checkCancellation()
             var opened = [FleetInstances](repeating: FleetInstances(), count: count)
             for try await (number, instances) in group { opened[number] = instances }
             return opened.dropFirst().reduce(into: opened.first ?? FleetInstances()) { $0.append($1) }
