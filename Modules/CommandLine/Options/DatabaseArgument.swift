@@ -9,9 +9,15 @@ struct DatabaseArgument: ExpressibleByArgument, Sendable, Hashable {
 
     var isStandardInput: Bool { text == "-" }
 
-    /// - Throws: a failure if standard input cannot be read, is no text or has more than 4,096 bytes.
+    /// - Throws: a failure if standard input cannot be read, is no text, has more than 4,096 bytes or begins with an empty
+    ///   line, which libpq would take for its defaults.
     func url() throws(CommandFailure) -> String {
         guard isStandardInput else { return text }
-        return String(try InputFile.text(text, limit: 4096).prefix { !$0.isNewline })
+        let line = try InputFile.text(text, limit: 4096).prefix { !$0.isNewline }
+        guard !line.isEmpty else {
+            throw CommandFailure(
+                .usage, name: "invalid", "The first line of standard input, the database's URL, is empty.")
+        }
+        return String(line)
     }
 }
