@@ -205,6 +205,10 @@ import Testing
             ("sallyport://com.example/0e0a8b5c-8d2e-4f66-9a7f-3b1f0a6f2d11", true),
             ("sallyport://com.example/0E0A8B5C-8D2E-4F66-9A7F-3B1F0A6F2D11", false),
             ("https://com.example/0e0a8b5c-8d2e-4f66-9a7f-3b1f0a6f2d11", false), ("sallyport://com.example/", false),
+            ("sallyport://com.example/\u{301}0e0a8b5c-8d2e-4f66-9a7f-3b1f0a6f2d11", false),
+            ("sallyport://com.example//0e0a8b5c-8d2e-4f66-9a7f-3b1f0a6f2d11", false),
+            ("sallyport://com.example/0e0a8b5c-8d2e-4f66-9a7f-3b1f0a6f2d11/", false),
+            ("sallyport://com.example", false),
         ])
     func names(text: String, isValid: Bool) { #expect((InstanceName(text) != nil) == isValid) }
 

@@ -54,10 +54,11 @@ package struct InstanceName: Sendable, Hashable, CustomStringConvertible, Lossle
         let prefix = "sallyport://"
         guard text.hasPrefix(prefix), text.utf8.count <= 320 else { return nil }
         let rest = text.utf8.dropFirst(prefix.utf8.count)
-        guard let slash = rest.firstIndex(of: UInt8(ascii: "/")),
-            let entitlement = EntitlementIdentifier(String(text[rest.startIndex..<slash])),
-            case let last = text[slash...].dropFirst(), let instance = InstanceIdentifier(String(last)),
-            last == instance.description
+        guard let slash = rest.firstIndex(of: UInt8(ascii: "/")) else { return nil }
+        // By bytes: a mark that combines with the slash would vanish with it as one character.
+        let (first, last) = (rest[..<slash], rest[slash...].dropFirst())
+        guard let entitlement = EntitlementIdentifier(String(Substring(first))),
+            let instance = InstanceIdentifier(String(Substring(last))), Substring(last) == instance.description
         else { return nil }
         self.init(entitlement: entitlement, instance: instance)
     }
