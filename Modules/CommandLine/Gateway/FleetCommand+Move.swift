@@ -11,10 +11,7 @@ extension FleetCommand {
                 there is the database of this fleet, and no older than what this gateway has seen of it.
                 """)
         @OptionGroup var location: DataLocationOptions
-        @Option(
-            help: ArgumentHelp(
-                "Where the fleet's PostgreSQL database is now; - for a URL in standard input.", valueName: "url"))
-        var database: DatabaseArgument
+        @Option(help: .database("Where the fleet's PostgreSQL database is now")) var database: DatabaseArgument
         @OptionGroup var output: OutputOptions
 
         struct Result: Encodable { let revision: Int64 }

@@ -41,10 +41,7 @@ extension FleetCommand {
                 what 'gateway fleet roles' prints. Gateways of the earlier version change nothing from then on.
                 """)
         @OptionGroup var location: DataLocationOptions
-        @Option(
-            help: ArgumentHelp(
-                "The fleet's database, as the role that owns the tables; - for a URL in standard input.",
-                valueName: "url"))
+        @Option(help: .database("The fleet's database, as the role that owns the tables"))
         var databaseOwner: DatabaseArgument
         @OptionGroup var output: OutputOptions
 

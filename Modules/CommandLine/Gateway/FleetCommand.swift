@@ -46,8 +46,7 @@ struct FleetCommand: ParsableCommand {
             abstract: "Create a gateway by the recovery key, if no gateway is left that could invite it.",
             discussion: "The recovery key is what 'gateway init --database' printed, in a file of one line.")
         @OptionGroup var location: DataLocationOptions
-        @Option(help: ArgumentHelp("The fleet's PostgreSQL database; - for a URL in standard input.", valueName: "url"))
-        var database: DatabaseArgument
+        @Option(help: .database("The fleet's PostgreSQL database")) var database: DatabaseArgument
         @Option(help: ArgumentHelp("The file with the recovery key; - for standard input.", valueName: "file"))
         var recoveryKeyFile: String
         @Option(help: ArgumentHelp("The name at which apps reach it. Default: this machine's.", valueName: "host"))

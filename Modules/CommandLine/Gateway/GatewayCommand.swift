@@ -19,17 +19,13 @@ struct GatewayCommand: ParsableCommand {
         @Option(help: ArgumentHelp("The name at which apps reach it. Default: this machine's.", valueName: "host"))
         var name: String?
         @Option(
-            help: ArgumentHelp(
-                """
-                Begin a fleet in this empty PostgreSQL database; - for a URL in standard input. A password is better kept \
-                there or in ~/.pgpass than in the arguments.
-                """,
-                valueName: "url"))
+            help: .database(
+                "Begin a fleet in this empty PostgreSQL database",
+                discussion: "Every user of the machine can read a password in the arguments: better use ~/.pgpass."))
         var database: DatabaseArgument?
         @Option(
-            help: ArgumentHelp(
-                "The same database, as the role that makes the tables and owns them. Default: that of --database.",
-                valueName: "url"))
+            help: .database(
+                "The same database, as the role that makes the tables and owns them (that of --database by default)"))
         var databaseOwner: DatabaseArgument?
         @OptionGroup var output: OutputOptions
 

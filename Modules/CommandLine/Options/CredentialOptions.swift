@@ -44,8 +44,7 @@ struct CredentialOptions: CheckedArguments {
             }
             return password
         }
-        let text = try InputFile.text(passwordFile, limit: PasswordLine.limit)
-        return Redacted(String(text.prefix { $0 != "\n" && $0 != "\r\n" }))
+        return Redacted(try InputFile.firstLine(passwordFile, limit: PasswordLine.limit))
     }
 
     /// Nil if every method may be answered: a delegate is also asked about servers' chains, which costs a handshake

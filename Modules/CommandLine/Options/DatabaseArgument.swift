@@ -13,11 +13,15 @@ struct DatabaseArgument: ExpressibleByArgument, Sendable, Hashable {
     ///   line, which libpq would take for its defaults.
     func url() throws(CommandFailure) -> String {
         guard isStandardInput else { return text }
-        let line = try InputFile.text(text, limit: 4096).prefix { !$0.isNewline }
-        guard !line.isEmpty else {
-            throw CommandFailure(
-                .usage, name: "invalid", "The first line of standard input, the database's URL, is empty.")
-        }
-        return String(line)
+        let line = try InputFile.firstLine(text, limit: 4096)
+        guard !line.isEmpty else { throw InputFile.isEmpty(text, "the database's URL") }
+        return line
+    }
+}
+
+extension ArgumentHelp {
+    /// - Parameter place: what database it is, without a full stop.
+    static func database(_ place: String, discussion: String = "") -> ArgumentHelp {
+        ArgumentHelp("\(place); - for a URL in standard input.", discussion: discussion, valueName: "url")
     }
 }

@@ -11,10 +11,7 @@ extension Protection {
         case .systemdCredential(let name): return .systemdCredential(name)
         case .passphraseFile(let path):
             let line = try Self.passphrase(path).split(separator: "\n", omittingEmptySubsequences: false)[0]
-            guard !line.isEmpty else {
-                let name = path == "-" ? "standard input" : path
-                throw CommandFailure(.usage, name: "invalid", "The first line of \(name), the passphrase, is empty.")
-            }
+            guard !line.isEmpty else { throw InputFile.isEmpty(path, "the passphrase") }
             return .passphrase(String(line))
         }
     }

@@ -11,6 +11,19 @@ enum InputFile {
         return text
     }
 
+    /// The first line of a text, without its end; `-` is standard input.
+    static func firstLine(_ path: String, limit: Int) throws(CommandFailure) -> String {
+        String(try text(path, limit: limit).prefix { $0 != "\n" && $0 != "\r\n" })
+    }
+
+    /// The failure if the first line has nothing.
+    ///
+    /// - Parameter content: what it should have been.
+    static func isEmpty(_ path: String, _ content: String) -> CommandFailure {
+        let name = path == "-" ? "standard input" : path
+        return CommandFailure(.usage, name: "invalid", "The first line of \(name), \(content), is empty.")
+    }
+
     /// The bytes of a file; `-` is standard input. Reads no more than the limit and one byte.
     static func bytes(_ path: String, limit: Int) throws(CommandFailure) -> [UInt8] {
         do throws(FileDescriptor.Failure) {
