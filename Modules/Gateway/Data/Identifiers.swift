@@ -7,15 +7,15 @@ struct UserIdentifier: Sendable, Hashable, Codable {
 
     init() { value = UUID() }
 
-    /// - Returns: nil if it is to be decoded.
+    /// - Returns: nil if the text is of another form than an encoder writes.
     init?(_ reader: inout MemberReader) {
         var value: UUID?
-        let isRead: Void? = reader.object { member, reader in
-            guard member == "value" else { return nil }
+        let isRead = reader.object { member, reader in
+            guard member == "value" else { return false }
             value = reader.string().flatMap(UUID.init(uuidString:))
-            return ()
+            return true
         }
-        guard isRead != nil, let value else { return nil }
+        guard isRead, let value else { return nil }
         self.value = value
     }
 }

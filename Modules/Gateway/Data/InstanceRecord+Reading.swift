@@ -2,13 +2,13 @@ internal import Foundation
 internal import SallyportWire
 
 extension InstanceRecord {
-    /// A record as `JSONDecoder` would decode it, much sooner.
+    /// A record as `JSONDecoder` would decode it, by ``MemberReader``.
     ///
-    /// - Returns: nil if it must be asked: the text is of another form than that of this version.
+    /// - Returns: nil if the text is of another form than this version writes, so that `JSONDecoder` must be asked.
     init?(members text: [UInt8]) {
         var reader = MemberReader(text)
         var members = Members()
-        guard reader.object({ name, reader in members.read(name, &reader) }) != nil, reader.isAtEnd,
+        guard reader.object({ name, reader in members.read(name, &reader) }), reader.isAtEnd,
             let name = members.name.flatMap(InstanceName.init), let user = members.user, let userID = members.userID,
             let withdrawals = members.withdrawals, let epoch = members.epoch, let stored = members.stored,
             let certificate = members.certificate, let retired = members.retiredSerials,
@@ -39,7 +39,7 @@ extension InstanceRecord {
         var updates: Int64?
         var announced: Int64?
 
-        mutating func read(_ member: String, _ reader: inout MemberReader) -> Void? {
+        mutating func read(_ member: String, _ reader: inout MemberReader) -> Bool {
             switch member {
             case "name": Self.set(&name, reader.string())
             case "user": Self.set(&user, reader.string())
@@ -58,14 +58,13 @@ extension InstanceRecord {
             case "updates": Self.set(&updates, reader.integer())
             case "announced": Self.set(&announced, reader.integer())
             // Of a later version.
-            default: nil
+            default: false
             }
         }
 
-        private static func set<Value>(_ member: inout Value?, _ value: Value?) -> Void? {
-            guard let value else { return nil }
+        private static func set<Value>(_ member: inout Value?, _ value: Value?) -> Bool {
             member = value
-            return ()
+            return value != nil
         }
 
         private static func withdrawals(_ reader: inout MemberReader) -> Set<Withdrawal>? {
@@ -79,15 +78,15 @@ extension InstanceRecord {
 extension InstanceRecord.Issued {
     fileprivate init?(_ reader: inout MemberReader) {
         var (serial, end): (String?, Date?)
-        let isRead: Void? = reader.object { member, reader in
+        let isRead = reader.object { member, reader in
             switch member {
             case "serial": serial = reader.string()
             case "end": end = reader.date()
-            default: return nil
+            default: return false
             }
-            return ()
+            return true
         }
-        guard isRead != nil, let serial, let end else { return nil }
+        guard isRead, let serial, let end else { return nil }
         self.init(serial: serial, end: end)
     }
 }

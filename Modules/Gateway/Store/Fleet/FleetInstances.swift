@@ -43,7 +43,7 @@ extension FleetTransaction {
             try Task.checkCancellation()
             var opened = [FleetInstances](repeating: FleetInstances(), count: count)
             for try await (number, instances) in group { opened[number] = instances }
-            return opened.dropFirst().reduce(into: opened.first ?? FleetInstances()) { $0.append($1) }
+            return opened.reduce(into: FleetInstances()) { $0.append($1) }
         }
     }
 

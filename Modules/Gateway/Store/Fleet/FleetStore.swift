@@ -98,7 +98,8 @@ extension FleetStore {
             transaction -> (StoredChanges, [Revised<GatewayRecord>]?, FleetFollowed) in
             let mark = try await transaction.mark(key, since: newest)
             let instances = try await transaction.instances(after: revision ?? 0, key)
-            let (changes, gateways) = try await transaction.changes(after: revision ?? 0, mark, instances.records, key)
+            var (changes, gateways) = try await transaction.changes(after: revision ?? 0, mark, key)
+            changes.instances = instances.records
             for record in changes.instances where record.updates ?? 0 < updates[record.name.instance] ?? 0 {
                 throw Self.wasPutBack(record)
             }
@@ -120,16 +121,15 @@ extension FleetStore {
 }
 
 extension FleetTransaction {
-    /// - Returns: what changed, and all gateways with their revisions if one has.
+    /// - Returns: what changed apart from instances, and all gateways with their revisions if one has.
     fileprivate func changes(
-        after revision: Int64, _ mark: FleetMark, _ instances: [InstanceRecord], _ key: FleetKey
+        after revision: Int64, _ mark: FleetMark, _ key: FleetKey
     ) async throws -> (StoredChanges, [Revised<GatewayRecord>]?) {
         var changes = StoredChanges(revision: mark.revision)
         changes.mark = mark
         changes.directory = try await single("directory", after: revision, key)
         changes.authorities = try await single("authority", after: revision, key)
         changes.relays = try await single("relay", after: revision, key)
-        changes.instances = instances
         guard let rows = try await gateways(after: revision) else { return (changes, nil) }
         let gateways = try rows.rows.map(key.openGateway)
         changes.gateways = Revised(value: gateways.map(\.value), revision: rows.revision)
