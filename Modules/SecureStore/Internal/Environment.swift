@@ -28,11 +28,9 @@ final class Environment: @unchecked Sendable {
     private var isClosed = false
     private static let idleLimit = 8
 
-    struct IdleReader: @unchecked Sendable {
-        // SAFETY: the list holds the only reference to the transaction, under the lock `shared`; only the thread that
-        // takes it out of the list uses it.
-        let tree: Tree
-    }
+    // SAFETY: the list holds the only reference to the transaction, under the lock `shared`; only the thread that takes it
+    // out of the list uses it.
+    struct IdleReader: @unchecked Sendable { let tree: Tree }
 
     /// Used by the writer only.
     private var commits = 0
