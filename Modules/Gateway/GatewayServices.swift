@@ -111,7 +111,9 @@ struct GatewayServices: Service {
             group.addTask { try await Self.untilShutdown { await parts.audit.run() } }
             group.addTask { await FleetPresence(data: data, logger: logger).run() }
             group.addTask { try await Self.untilShutdown { await parts.feed.run() } }
-            group.addTask { for await _ in news.cancelOnGracefulShutdown() { await follow() } }
+            group.addTask {
+                for await _ in news.cancelOnGracefulShutdown() { try await Self.untilShutdown(follow) }
+            }
             group.addTask {
                 for await _ in hints.cancelOnGracefulShutdown() { await parts.events.notify(data.takeHints()) }
             }
@@ -126,12 +128,15 @@ struct GatewayServices: Service {
         }
     }
 
-    /// A failure is made good by the next signal, or by the next command that changes something.
-    private func follow() async {
-        do { try await data.catchUp() } catch {
-            logger.error("The gateway's store cannot be read.", metadata: ["error": "\(GatewayError(error).message)"])
+    /// Tries until it succeeds: the next signal may be long in coming, and a withdrawal must not wait for it.
+    private func follow() async throws {
+        while true {
+            do { return try await data.catchUp() } catch { try await Task.sleep(for: Self.retry) }
         }
     }
+
+    /// The time between two attempts to read the store.
+    private static let retry = Duration.milliseconds(500)
 
     /// Starts the relay after the others, whose ports it must know, and reports that all listen. A listener that fails
     /// to start ends the group with its own error.
@@ -164,11 +169,14 @@ struct GatewayServices: Service {
     /// Sends a heartbeat every two seconds; once a minute, checks the tunnels of instances that did not renew and notes
     /// which instances listen to events; once an hour, checks the gateway's own certificates and keys.
     private func tick(_ parts: Parts, _ observation: Observation) async throws {
+        var upkeep = GatewayUpkeep(data: data, logger: logger)
+        var watch = StoreWatch(logger: logger)
         var beats = 0
         var lastLook = data.clock()
         while !Task.isCancelled {
             try await Task.sleep(for: .seconds(ControlEvent.heartbeatSeconds))
             await parts.events.beat()
+            watch.note(await data.trouble())
             beats += 1
             // By the clock against which certificates are checked.
             if abs(data.clock().timeIntervalSince(lastLook)) >= 60 {
@@ -179,10 +187,7 @@ struct GatewayServices: Service {
                 await observation.refresh()
             }
             if beats % 150 == 0 { await parts.audit.upkeep() }
-            guard beats % 1800 == 0 else { continue }
-            try await data.renewOwnCertificates()
-            try await data.renewTokenKeys()
-            try await data.forgetOldKeys()
+            await upkeep.runIfDue()
         }
     }
 }

@@ -104,10 +104,23 @@ extension PostgresConnection {
         try await run(statement, values, until: LoopInstant.now.advanced(by: limit))
     }
 
+    /// Runs statements that have neither parameters nor rows, in one round trip.
+    func run(script: String, within limit: Duration) async throws {
+        let deadline = LoopInstant.now.advanced(by: limit)
+        guard let handle = unsafe handle, unsafe PQsendQuery(handle, script) == 1 else { throw ended() }
+        try await flush(until: deadline)
+        _ = try await rows(until: deadline)
+    }
+
     private func run(
         _ statement: String, _ values: [FleetValue], until deadline: LoopInstant
     ) async throws -> [FleetRow] {
         try await send(statement, values, until: deadline)
+        return try await rows(until: deadline)
+    }
+
+    /// All rows of what was sent; throws its first failure.
+    private func rows(until deadline: LoopInstant) async throws -> [FleetRow] {
         var outcome: Result<[FleetRow], GatewayError> = .success([])
         while let result = unsafe try await next(until: deadline) {
             defer { unsafe PQclear(result) }

@@ -20,6 +20,8 @@ package actor PostgresDatabase: FleetDatabase {
     private var isClosed = false
     private var fence = TimelineFence()
     private var listeners: [Task<Void, Never>] = []
+    /// See ``FleetDatabase/trouble``.
+    package private(set) var trouble: GatewayError?
 
     /// Opens no connection yet.
     ///
@@ -32,8 +34,7 @@ package actor PostgresDatabase: FleetDatabase {
     package func close() async {
         isClosed = true
         for listener in listeners { listener.cancel() }
-        for connection in idle { await connection.close() }
-        idle = []
+        await dropIdle()
         waiters.release()
     }
 }
@@ -46,7 +47,7 @@ extension PostgresDatabase {
     ) async throws -> Value {
         let connection = try await take()
         do {
-            try await connection.run(Self.begin(kind), [], within: Self.patience)
+            try await connection.run(script: Self.begin(kind), within: Self.patience)
             let value = try await body(PostgresTransaction(connection: connection))
             try await check(connection)
             try await connection.run("COMMIT", [], within: Self.patience)
@@ -58,16 +59,36 @@ extension PostgresDatabase {
         }
     }
 
+    /// The server keeps the time too: a gateway that is stopped or cut off in a transaction cannot end it, and would keep
+    /// the locks that every other gateway's changes wait for.
     private static func begin(_ kind: FleetTransactionKind) -> String {
         switch kind {
-        case .write: "BEGIN ISOLATION LEVEL READ COMMITTED"
-        case .read: "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+        case .write:
+            """
+            BEGIN ISOLATION LEVEL READ COMMITTED;
+            SET LOCAL idle_in_transaction_session_timeout = '3s'; SET LOCAL lock_timeout = '4s'
+            """
+        case .read:
+            // It keeps nobody waiting, and a gateway may need a while to read many instances.
+            """
+            BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY;
+            SET LOCAL idle_in_transaction_session_timeout = '60s'
+            """
         }
     }
 
     private func rollBack(_ connection: PostgresConnection) async {
         if await connection.isOpen { _ = try? await connection.run("ROLLBACK", [], within: Self.patience) }
-        if await connection.isOpen { give(connection) } else { ended() }
+        if await connection.isOpen { return give(connection) }
+        // The host may be gone, of which an idle connection to it knows nothing.
+        await dropIdle()
+        ended()
+    }
+
+    private func dropIdle() async {
+        let connections = idle
+        idle = []
+        for connection in connections { await connection.close() }
     }
 
     /// An idle connection, or a new one; waits while too many are in use.
@@ -138,10 +159,17 @@ extension PostgresDatabase {
     private static let heartbeat: Duration = .milliseconds(250)
     /// How long it may take to answer.
     private static let heartbeatLimit: Duration = .milliseconds(750)
+    /// How often all hosts are looked at for a newer primary.
+    private static let survey: Duration = .seconds(10)
 
-    package nonisolated func notifications(of channel: String) -> AsyncStream<Void> {
+    package nonisolated func notifications(of channel: String, watching state: String) -> AsyncStream<Void> {
         let (stream, continuation) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
-        let task = Task { await listen(to: channel, continuation) }
+        let task = Task {
+            await withDiscardingTaskGroup { group in
+                group.addTask { await self.listen(to: channel, watching: state, continuation) }
+                group.addTask { await self.lookForNewer() }
+            }
+        }
         continuation.onTermination = { _ in task.cancel() }
         Task { await keep(task) }
         return stream
@@ -152,11 +180,18 @@ extension PostgresDatabase {
     }
 
     /// Listens until the task is cancelled, over a new connection each time that one is lost.
-    private func listen(to channel: String, _ news: AsyncStream<Void>.Continuation) async {
+    private func listen(to channel: String, watching state: String, _ news: AsyncStream<Void>.Continuation) async {
         while !Task.isCancelled {
-            if let connection = try? await connect() {
-                _ = try? await follow(channel, over: connection, news)
+            do {
+                let connection = try await connect()
+                do { try await follow(channel, state, over: connection, news) } catch {
+                    await connection.close()
+                    throw error
+                }
                 await connection.close()
+            } catch {
+                trouble = GatewayError(error)
+                await dropIdle()
             }
             try? await Task.sleep(for: Self.heartbeat)
         }
@@ -164,17 +199,33 @@ extension PostgresDatabase {
     }
 
     private func follow(
-        _ channel: String, over connection: PostgresConnection, _ news: AsyncStream<Void>.Continuation
+        _ channel: String, _ state: String, over connection: PostgresConnection,
+        _ news: AsyncStream<Void>.Continuation
     ) async throws {
         try await connection.run("LISTEN \"\(channel)\"", [], within: Self.patience)
+        var last = try await connection.run(state, [], within: Self.patience)
+        trouble = nil
         // What was told before is not told again.
         news.yield()
         while !Task.isCancelled {
-            if try await connection.notifications(within: Self.heartbeat) > 0 {
-                news.yield()
-            } else {
-                try await connection.run("SELECT 1", [], within: Self.heartbeatLimit)
-            }
+            let isTold = try await connection.notifications(within: Self.heartbeat) > 0
+            if isTold { news.yield() }
+            let now = try await connection.run(state, [], within: Self.heartbeatLimit)
+            // A proxy between may have swallowed the notification.
+            if !isTold, now != last { news.yield() }
+            last = now
+            try await check(connection)
+        }
+    }
+
+    /// Notices a primary that was promoted while the old one goes on answering: a connection to that one would never end
+    /// by itself.
+    private func lookForNewer() async {
+        guard dialer.options.hosts.count > 1 else { return }
+        while !Task.isCancelled {
+            try? await Task.sleep(for: Self.survey)
+            // Its timeline is noted by the check; the connections to an older one end at their next use.
+            if let connection = try? await connect() { await connection.close() }
         }
     }
 }

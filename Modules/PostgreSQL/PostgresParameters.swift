@@ -95,6 +95,8 @@ enum PostgresRows {
         switch state {
         // `insufficient_privilege`.
         case "42501": ": `gateway fleet roles` prints the rights that a gateway's role needs"
+        // `lock_not_available`.
+        case "55P03": ": another gateway's change has not ended yet; try again"
         // `undefined_table`, also for a schema that the role may not use.
         case "42P01":
             ": `gateway init --database` makes the tables, and `gateway fleet roles` prints the rights that a gateway's role "

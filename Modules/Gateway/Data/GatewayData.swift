@@ -24,6 +24,8 @@ package actor GatewayData {
     private var gatewaysRevision: Int64 = 0
     /// Applies what is new in the store, one run at a time.
     private var following: Task<Void, any Error>?
+    /// Why the last run failed.
+    private var failure: GatewayError?
     private(set) var directory = Directory() { didSet { revision += 1 } }
     private(set) var relays = RelayTable() { didSet { revision += 1 } }
     private var relaysRevision: Int64 = 0
@@ -147,10 +149,20 @@ extension GatewayData {
         let task = Task {
             // Here, so that a task which awaits the result and then finds the change missing starts the next run.
             defer { following = nil }
-            try await apply(store.changes(after: revision))
+            do { try await apply(store.changes(after: revision)) } catch {
+                failure = GatewayError(error)
+                throw error
+            }
+            failure = nil
         }
         following = task
         try await task.value
+    }
+
+    /// Why the store cannot be followed now; nil while it is.
+    func trouble() async -> GatewayError? {
+        if let failure { return failure }
+        return await store.trouble()
     }
 
     /// Puts changes into force together, once this gateway has the certificates that go with them.

@@ -23,6 +23,7 @@ actor GatewayGauges: Gauges {
     private let streams: MeterFamily
     private let instances: MeterFamily
     private let ends: MeterFamily
+    private let revision: MeterFamily
     private let storeSize: MeterFamily
     private let storeUsed: MeterFamily
     private let diskFree: MeterFamily
@@ -33,6 +34,7 @@ actor GatewayGauges: Gauges {
         streams = MeterFamily(.eventStreams, factory)
         instances = MeterFamily(.instances, factory)
         ends = MeterFamily(.certificateEnds, factory)
+        revision = MeterFamily(.revision, factory)
         storeSize = MeterFamily(.storeSize, factory)
         storeUsed = MeterFamily(.storeUsed, factory)
         diskFree = MeterFamily(.diskFree, factory)
@@ -51,6 +53,7 @@ actor GatewayGauges: Gauges {
         let stored = await sources.data.storedFigures()
         for (status, count) in stored.instances() { instances.set(count, status) }
         for (name, end) in stored.certificateEnds { ends.set(end.timeIntervalSince1970, name) }
+        revision.set(Double(await sources.data.reached))
         // What cannot be read keeps its last value; the health of the store says so.
         if let statistics = try? sources.data.own.statistics() {
             storeSize.set(statistics.fileSize)

@@ -87,6 +87,8 @@ extension MetricDescription {
             "certificate_expiry_timestamp_seconds", "When the gateway's own certificates end, in seconds since 1970.",
             [("certificate", names)])
     }
+    static let revision = gateway(
+        "store_revision", "The revision of the policy that is in force here: the same at all gateways of a fleet.")
     static let storeSize = gateway("store_size_bytes", "Size of the store's data file.")
     static let storeUsed = gateway("store_used_bytes", "The part of the store's data file that is in use.")
     static let diskFree = gateway("disk_free_bytes", "Space left in the file system of the data directory.")
@@ -111,8 +113,8 @@ extension MetricDescription {
     static let all =
         [
             tunnels, connects, tunnelsEnded, relayedBytes, dial, policyChange, connections, unauthenticated, accepted,
-            refused, handshakeFailures, requests, verifications, eventStreams, instances, certificateEnds, storeSize,
-            storeUsed, diskFree, health,
+            refused, handshakeFailures, requests, verifications, eventStreams, instances, certificateEnds, revision,
+            storeSize, storeUsed, diskFree, health,
         ] + process
     /// Of a relay on a machine of its own.
     static let relay =

@@ -41,8 +41,11 @@ protocol GatewayStore: AuditStore {
         audit note: AuditNote, _ edit: @escaping @Sendable (RelayTable) throws -> RelayTable?
     ) async throws -> Int64?
 
-    /// Asks the store for its newest revision now: word that it is there, and was not put back.
+    /// Asks the store for its newest revision now: word that it is there, commits, and was not put back.
     func confirm() async throws -> Int64
+
+    /// Why the store cannot be followed now; nil while it is.
+    func trouble() async -> GatewayError?
 
     /// Changes an instance's record.
     ///

@@ -55,7 +55,12 @@ final class FaultyStore: GatewayStore {
 
     func audited() async -> AsyncStream<AuditEntry> { await store.audited() }
 
-    func changes(after revision: Int64?) async throws -> StoredChanges { try await store.changes(after: revision) }
+    func changes(after revision: Int64?) async throws -> StoredChanges {
+        guard fault.withLock({ $0 }) == nil else { throw Self.failure }
+        return try await store.changes(after: revision)
+    }
+
+    func trouble() async -> GatewayError? { await store.trouble() }
 
     func news() async -> AsyncStream<Void> { await store.news() }
 
@@ -105,7 +110,8 @@ final class FaultyStore: GatewayStore {
     func removeAccessKeys(
         audit note: AuditNote, _ choice: @escaping @Sendable ([AccessKeyRecord]) throws -> Set<AccessKeyIdentifier>
     ) async throws -> Int {
-        try await store.removeAccessKeys(audit: note, choice)
+        guard fault.withLock({ $0 }) == nil else { throw Self.failure }
+        return try await store.removeAccessKeys(audit: note, choice)
     }
 
     func register(_ gateway: GatewayRecord, at now: Date) async throws -> Int64? {

@@ -24,6 +24,8 @@ import Testing
     func aChangeMeanwhileIsNoSignOfAnOlderDatabase(_ operation: Operation) async throws {
         let presented = try await fixture.enroll(fixture.link(), DataFixture.request())
         let before = try await store.changes(after: nil).revision
+        // So that the next transaction is the one that reads.
+        if operation == .confirmation { _ = try await store.confirm() }
         database.beforeReturning {
             try await fixture.perform(.addUser("eve"))
             #expect(try await store.changes(after: before).revision > before)
@@ -61,7 +63,11 @@ private final class DelayedDatabase: FleetDatabase {
         return value
     }
 
-    func notifications(of channel: String) -> AsyncStream<Void> { database.notifications(of: channel) }
+    func notifications(of channel: String, watching state: String) -> AsyncStream<Void> {
+        database.notifications(of: channel, watching: state)
+    }
+
+    var trouble: GatewayError? { get async { await database.trouble } }
 
     func close() async { await database.close() }
 }

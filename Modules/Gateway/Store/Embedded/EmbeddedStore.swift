@@ -99,6 +99,8 @@ extension EmbeddedStore {
         }
     }
 
+    func trouble() -> GatewayError? { nil }
+
     func confirm() throws -> Int64 {
         try store.read { [collections] snapshot in
             guard let now = try snapshot.value(for: "revisions", in: collections.revisions) else {

@@ -13,7 +13,12 @@ package protocol FleetDatabase: Sendable {
 
     /// A signal at each notification of this channel, and each time that notifications may have been missed. It ends with
     /// ``close()``.
-    func notifications(of channel: String) -> AsyncStream<Void>
+    ///
+    /// - Parameter state: a statement whose rows change with each notification, by which one that was lost is noticed.
+    func notifications(of channel: String, watching state: String) -> AsyncStream<Void>
+
+    /// Why notifications cannot be followed now; nil while they are.
+    var trouble: GatewayError? { get async }
 
     /// Ends all connections. Later calls throw.
     func close() async

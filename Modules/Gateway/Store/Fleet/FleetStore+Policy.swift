@@ -77,11 +77,4 @@ extension FleetStore {
         if let revision { self.note(revision) }
         return revision
     }
-
-    func confirm() async throws -> Int64 {
-        let newest = newest
-        let revision = try await database.transaction(.read) { try await $0.revision() }
-        try FleetEra.check(revision, since: newest)
-        return revision
-    }
 }

@@ -24,6 +24,8 @@ actor FleetStore: GatewayStore {
     private let (audits, audit) = AsyncStream.makeStream(of: AuditEntry.self, bufferingPolicy: .bufferingOldest(4096))
     /// The newest revision that was seen of each gateway's record; for one that was removed, that of its absence.
     private(set) var gatewayRevisions: [GatewayIdentifier: Int64] = [:]
+    /// When the database has shown last that it commits.
+    private var lastProof: ContinuousClock.Instant?
     /// The channel on which the database says that there is a new revision.
     static let channel = "sallyport"
 
@@ -53,7 +55,11 @@ actor FleetStore: GatewayStore {
         }
     }
 
-    func news() -> AsyncStream<Void> { database.notifications(of: Self.channel) }
+    func news() -> AsyncStream<Void> {
+        database.notifications(of: Self.channel, watching: "SELECT revision FROM fleet")
+    }
+
+    func trouble() async -> GatewayError? { await database.trouble }
 
     func audited() -> AsyncStream<AuditEntry> { audits }
 
@@ -84,6 +90,33 @@ actor FleetStore: GatewayStore {
             let id = record.name.instance
             updates[id] = max(updates[id] ?? 0, record.updates ?? 0)
         }
+    }
+}
+
+// MARK: Word
+
+extension FleetStore {
+    /// How long after a commit a revision that is read is taken for the newest.
+    static let proofLife: Duration = .seconds(2)
+
+    func confirm() async throws -> Int64 {
+        let newest = newest
+        try await proveCommits()
+        let revision = try await database.transaction(.read) { try await $0.revision() }
+        try FleetEra.check(revision, since: newest)
+        return revision
+    }
+
+    /// Has the database commit something small. A primary that was cut off from its standbys can still be read, while
+    /// the others may have elected another one that takes withdrawals: it cannot commit, so its word is worth nothing.
+    private func proveCommits() async throws {
+        let began = ContinuousClock.now
+        if let lastProof, lastProof.duration(to: began) < Self.proofLife { return }
+        try await database.transaction(.write) { transaction in
+            // A record in the write-ahead log, for which the commit waits until the standbys have it.
+            _ = try await transaction.run("SELECT pg_logical_emit_message(true, 'sallyport', '') IS NULL", [])
+        }
+        lastProof = began
     }
 }
 
