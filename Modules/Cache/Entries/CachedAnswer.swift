@@ -42,11 +42,15 @@ struct CachedAnswer: Sendable, Equatable {
     var initialAge: Int64 = 0
     /// ``Freshness`` in seconds; computed once.
     var lifetime: Int64 = 0
+    /// Parsed once.
+    var reuse = ReuseTerms()
 
-    /// Computes age and lifetime from the fields.
+    /// Computes from the fields what each use needs to know of them.
     mutating func measure() {
+        let control = control
         initialAge = Age(of: fields, requested: requested, received: received).initial
         lifetime = Freshness(of: head, control, received: received).lifetime
+        reuse = control.reuse
     }
 
     var head: HTTPResponse { HTTPResponse(status: status, headerFields: fields) }
@@ -78,13 +82,18 @@ extension CachedAnswer {
 // MARK: Bytes
 
 extension CachedAnswer {
-    private static let version: UInt8 = 3
+    private static let version: UInt8 = 4
+    /// Stands for a number of seconds that the server did not give.
+    private static let absent: Int64 = -1
     private enum Flag {
         static let relay: UInt8 = 1
         static let streamed: UInt8 = 2
         static let partial: UInt8 = 4
         static let asksApp: UInt8 = 8
-        static let all: UInt8 = 15
+        static let noCache: UInt8 = 16
+        static let mustRevalidate: UInt8 = 32
+        static let immutable: UInt8 = 64
+        static let all: UInt8 = 127
     }
 
     /// The stored form: a body that is short enough to be stored with the head, then the head, then the head's length.
@@ -94,9 +103,10 @@ extension CachedAnswer {
         let start = writer.bytes.count
         writer.number(UInt64(Self.version), 1)
         writer.number(UInt64(flags), 1)
-        for number in [requested.milliseconds, received.milliseconds, initialAge, lifetime, length] {
-            writer.signed(number)
-        }
+        for number in [
+            requested.milliseconds, received.milliseconds, initialAge, lifetime, length,
+            reuse.staleWhileRevalidate ?? Self.absent, reuse.staleIfError ?? Self.absent,
+        ] { writer.signed(number) }
         if let parts { Self.write(parts, &writer) }
         writer.part(trust.digest, 1)
         writer.number(UInt64(status.code), 2)
@@ -104,17 +114,15 @@ extension CachedAnswer {
         writer.text(principal, 2)
         writer.text(url, 4)
         writer.number(UInt64(fields.count), 2)
-        for field in fields {
-            writer.text(field.name.rawName, 2)
-            writer.text(field.value, 4)
-        }
+        for field in fields { Self.write(field, &writer) }
         writer.number(UInt64(writer.bytes.count - start), 4)
         return writer.bytes
     }
 
     private var flags: UInt8 {
         (way == .relay ? Flag.relay : 0) | (isStreamed ? Flag.streamed : 0) | (parts == nil ? 0 : Flag.partial)
-            | (trust.asksApp ? Flag.asksApp : 0)
+            | (trust.asksApp ? Flag.asksApp : 0) | (reuse.noCache ? Flag.noCache : 0)
+            | (reuse.mustRevalidate ? Flag.mustRevalidate : 0) | (reuse.isImmutable ? Flag.immutable : 0)
     }
 
     /// - Returns: the answer and the body that is stored with it; nil if the bytes are invalid.
@@ -143,7 +151,8 @@ extension CachedAnswer {
         var reader = ByteReader(bytes, place)
         guard reader.byte() == version, let flags = reader.byte(), flags & ~Flag.all == 0,
             let requested = reader.signed(), let received = reader.signed(), let age = reader.signed(), age >= 0,
-            let lifetime = reader.signed(), lifetime >= 0, let length = reader.signed(), length >= 0
+            let lifetime = reader.signed(), lifetime >= 0, let length = reader.signed(), length >= 0,
+            let reuse = reuse(flags, &reader)
         else { return nil }
         var parts: StoredParts?
         if flags & Flag.partial != 0 {
@@ -159,7 +168,18 @@ extension CachedAnswer {
             trust: TrustScope(digest: Array(digest), asksApp: flags & Flag.asksApp != 0),
             requested: CacheTime(milliseconds: requested), received: CacheTime(milliseconds: received),
             status: HTTPResponse.Status(code: code, reasonPhrase: reason), fields: fields, parts: parts,
-            length: length, isStreamed: flags & Flag.streamed != 0, initialAge: age, lifetime: lifetime)
+            length: length, isStreamed: flags & Flag.streamed != 0, initialAge: age, lifetime: lifetime, reuse: reuse)
+    }
+
+    private static func reuse(_ flags: UInt8, _ reader: inout ByteReader) -> ReuseTerms? {
+        guard let whileRevalidate = reader.signed(), whileRevalidate >= absent,
+            let ifError = reader.signed(), ifError >= absent
+        else { return nil }
+        return ReuseTerms(
+            noCache: flags & Flag.noCache != 0, mustRevalidate: flags & Flag.mustRevalidate != 0,
+            isImmutable: flags & Flag.immutable != 0,
+            staleWhileRevalidate: whileRevalidate == absent ? nil : whileRevalidate,
+            staleIfError: ifError == absent ? nil : ifError)
     }
 
     private static func write(_ parts: StoredParts, _ writer: inout ByteWriter) {
@@ -186,12 +206,24 @@ extension CachedAnswer {
     private static func fields(_ reader: inout ByteReader) -> HTTPFields? {
         guard let count = reader.number(2), count <= 4096 else { return nil }
         var fields = HTTPFields()
+        // One more is added to each answer: its age.
+        fields.reserveCapacity(Int(count) + 1)
         for _ in 0..<count {
-            guard let text = reader.text(2), let name = HTTPField.Name(text), let value = reader.text(4) else {
-                return nil
-            }
+            guard let name = name(&reader), let value = reader.text(4) else { return nil }
             fields.append(HTTPField(name: name, value: value))
         }
         return fields
+    }
+
+    private static func name(_ reader: inout ByteReader) -> HTTPField.Name? {
+        guard let code = reader.byte() else { return nil }
+        return code == StoredName.spelled ? reader.text(2).flatMap(HTTPField.Name.init) : StoredName.name(of: code)
+    }
+
+    private static func write(_ field: HTTPField, _ writer: inout ByteWriter) {
+        let code = StoredName.code(of: field.name)
+        writer.number(UInt64(code ?? StoredName.spelled), 1)
+        if code == nil { writer.text(field.name.rawName, 2) }
+        writer.text(field.value, 4)
     }
 }

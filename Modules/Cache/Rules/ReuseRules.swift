@@ -20,41 +20,41 @@ struct ReuseRules {
 
     func decide(_ answer: CachedAnswer, now: CacheTime) -> Decision {
         if policy == .returnCacheDataElseLoad || policy == .returnCacheDataDontLoad { return .use(isStale: false) }
-        let control = answer.control
+        let terms = answer.reuse
         guard let age = answer.age.seconds(at: now) else { return .validate(onError: false, isShared: true) }
         let lifetime = min(answer.lifetime, longestAge ?? .max)
         let isFresh = lifetime > age
         if policy == .reloadRevalidatingCacheData {
-            return isFresh && control.isImmutable ? .use(isStale: false) : .validate(onError: false, isShared: false)
+            return isFresh && terms.isImmutable ? .use(isStale: false) : .validate(onError: false, isShared: false)
         }
-        if request.noCache || control.noCache { return .validate(onError: false, isShared: false) }
-        guard isFresh else { return stale(control, by: age.clampedSum(-lifetime)) }
-        return suits(age, lifetime, control)
-            ? .use(isStale: false) : .validate(onError: mayFail(control, 0), isShared: false)
+        if request.noCache || terms.noCache { return .validate(onError: false, isShared: false) }
+        guard isFresh else { return stale(terms, by: age.clampedSum(-lifetime)) }
+        return suits(age, lifetime, terms)
+            ? .use(isStale: false) : .validate(onError: mayFail(terms, 0), isShared: false)
     }
 
     /// Whether a fresh answer is young enough for the request (§5.2.1.1, §5.2.1.3). An immutable answer always is (RFC
     /// 8246 §2).
-    private func suits(_ age: Int64, _ lifetime: Int64, _ control: CacheControl) -> Bool {
+    private func suits(_ age: Int64, _ lifetime: Int64, _ terms: ReuseTerms) -> Bool {
         if let minFresh = request.minFresh, lifetime.clampedSum(-age) < minFresh { return false }
-        return control.isImmutable || age <= request.maxAge ?? .max
+        return terms.isImmutable || age <= request.maxAge ?? .max
     }
 
-    private func stale(_ control: CacheControl, by staleness: Int64) -> Decision {
-        guard !control.mustRevalidate else { return .validate(onError: false, isShared: true) }
+    private func stale(_ terms: ReuseTerms, by staleness: Int64) -> Decision {
+        guard !terms.mustRevalidate else { return .validate(onError: false, isShared: true) }
         if request.minFresh == nil, request.maxAge == nil || request.maxStale != nil {
             switch request.maxStale {
             case .any: return .use(isStale: true)
             case .seconds(let limit) where staleness <= limit: return .use(isStale: true)
             default: break
             }
-            if request.maxAge == nil, staleness <= control.staleWhileRevalidate ?? -1 { return .useAndValidate }
+            if request.maxAge == nil, staleness <= terms.staleWhileRevalidate ?? -1 { return .useAndValidate }
         }
-        return .validate(onError: mayFail(control, staleness), isShared: true)
+        return .validate(onError: mayFail(terms, staleness), isShared: true)
     }
 
-    private func mayFail(_ control: CacheControl, _ staleness: Int64) -> Bool {
-        !control.mustRevalidate && staleness <= max(control.staleIfError ?? -1, request.staleIfError ?? -1)
+    private func mayFail(_ terms: ReuseTerms, _ staleness: Int64) -> Bool {
+        !terms.mustRevalidate && staleness <= max(terms.staleIfError ?? -1, request.staleIfError ?? -1)
     }
 
     /// Server errors for which a stale answer may be used (RFC 5861 §4).

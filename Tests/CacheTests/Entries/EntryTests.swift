@@ -9,16 +9,35 @@ import Testing
         principal: "ann", url: "https://a.example/x?y", way: .relay,
         trust: TrustScope(digest: [1, 2, 3], asksApp: true), requested: CacheTime(milliseconds: 5),
         received: CacheTime(milliseconds: 7), status: .init(code: 206, reasonPhrase: "Part"),
-        fields: [.eTag: "\"a\"", .vary: "x", .contentType: "text/plain"],
+        fields: [.eTag: "\"a\"", .vary: "x", .contentType: "text/plain", ownName: "own", lowerName: "2"],
         parts: StoredParts(total: 9, [(2, 3), (7, 7)].compactMap { ContentRange(first: $0, last: $1, total: 9) }),
         length: 3, isStreamed: false,
-        initialAge: 11, lifetime: 60)
+        initialAge: 11, lifetime: 60,
+        reuse: ReuseTerms(noCache: true, isImmutable: true, staleWhileRevalidate: 0, staleIfError: 9))
+
+    private static let ownName = HTTPField.Name("X-Own")!
+    private static let lowerName = HTTPField.Name("age")!
 
     @Test func anAnswerIsReadAsItWasWritten() throws {
         let bytes = Self.answer.bytes(body: Array("abc".utf8))
         let (answer, body) = try #require(CachedAnswer.decode(bytes))
         #expect(answer == Self.answer && body == Array("abc".utf8))
         #expect(answer.status.reasonPhrase == "Part")
+        // Names are equal in any spelling.
+        #expect(answer.fields.map(\.name.rawName) == Self.answer.fields.map(\.name.rawName))
+    }
+
+    @Test(arguments: [
+        ("max-age=5", ReuseTerms()), ("no-cache", ReuseTerms(noCache: true)),
+        ("must-revalidate, immutable", ReuseTerms(mustRevalidate: true, isImmutable: true)),
+        ("stale-while-revalidate=3, stale-if-error=4", ReuseTerms(staleWhileRevalidate: 3, staleIfError: 4)),
+    ])
+    func whatDecidesAboutReuseIsKeptWithTheAnswer(_ control: String, _ terms: ReuseTerms) throws {
+        var answer = Self.answer
+        answer.fields[.cacheControl] = control
+        answer.measure()
+        #expect(answer.reuse == terms)
+        #expect(try #require(CachedAnswer.decode(answer.bytes(body: Array("abc".utf8)))).answer.reuse == terms)
     }
 
     /// Lengths that lie, and every cut and flip of one byte: another answer, or none, but never a trap.
