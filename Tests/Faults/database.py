@@ -90,8 +90,15 @@ class Database:
 
     def leader(self):
         """The node that Patroni names, if its PostgreSQL runs."""
+        return self.member(("leader", "master"), ("running",))
+
+    def standby(self):
+        """The node for which commits wait, if it follows the leader."""
+        return self.member(("sync_standby",), ("running", "streaming"))
+
+    def member(self, roles, states):
         for member in self.cluster():
-            if member["role"] in ("leader", "master") and member["state"] == "running":
+            if member["role"] in roles and member["state"] in states:
                 return next(node for node in self.nodes if node.name == member["name"])
         return None
 

@@ -217,7 +217,8 @@ extension CachedAnswer {
 
     private static func name(_ reader: inout ByteReader) -> HTTPField.Name? {
         guard let code = reader.byte() else { return nil }
-        return code == StoredName.spelled ? reader.text(2).flatMap(HTTPField.Name.init) : StoredName.name(of: code)
+        guard code == StoredName.spelled else { return StoredName.name(of: code) }
+        return reader.text(2).flatMap { HTTPField.Name($0) }
     }
 
     private static func write(_ field: HTTPField, _ writer: inout ByteWriter) {
