@@ -271,18 +271,20 @@ struct FailureMiddleware: RouterMiddleware {
             case .unreachable: (.serviceUnavailable, .serverCommunicationFailed)
             default: (.internalServerError, .serverCommunicationFailed)
             }
-        return response(status: status, code: code, error.code.description, error.message)
+        return response(
+            status: status, code: code, error.code.description, error.message, retryAfter: error.retryAfter)
     }
 
     static func response(
-        status: HTTPResponse.Status, code: ResultCode, _ name: String, _ message: String, stored: Int64? = nil
+        status: HTTPResponse.Status, code: ResultCode, _ name: String, _ message: String, stored: Int64? = nil,
+        retryAfter: Int? = nil
     ) -> Response {
         let failure = ControlAPI.Failure(code: code.rawValue, name: name, message: message, stored: stored)
         let body = (try? WireJSON.encode(failure)) ?? []
         var headers: HTTPFields = [.contentType: ControlAPI.MediaType.json]
         if status == .unauthorized { headers[.wwwAuthenticate] = "Basic realm=\"sallyport\"" }
-        // All limits here are rates per second.
-        if status == .tooManyRequests { headers[.retryAfter] = "1" }
+        // All limits that say nothing else are rates per second.
+        if status == .tooManyRequests { headers[.retryAfter] = "\(retryAfter ?? 1)" }
         // The fleet's database: another gateway may reach it, and a fail-over takes seconds.
         if status == .serviceUnavailable { headers[.retryAfter] = "2" }
         return Response(status: status, headers: headers, body: .init(byteBuffer: .init(bytes: body)))

@@ -64,6 +64,8 @@ package actor GatewayData {
     var revokedSigners: Int64?
     /// Counts wrong access keys by source.
     var wrongTries = RateLimiter<[UInt8]>(.wrongTries)
+    /// Counts the changes of relays' ports.
+    var relayPorts = RateLimiter<RelayIdentifier>(.relayPorts)
 
     /// Reads the whole state.
     init(_ store: any GatewayStore, own: OwnStore, clock: @escaping @Sendable () -> Date) async throws {

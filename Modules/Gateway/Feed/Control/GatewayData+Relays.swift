@@ -78,12 +78,21 @@ extension GatewayData {
         return record
     }
 
-    /// Notes where a relay listens, which configurations then say.
+    /// Notes where a relay listens, which configurations then say. A change above the relay's pace is left out: the relay
+    /// says it again with its next report, and nothing else of its reports is held up.
     func note(_ presented: PresentedRelay, listensOn port: UInt16) async throws {
-        guard let record = relays.relay(presented.id), record.port != port, port != 0 else { return }
-        try await reviseRelays(maintenance("relay.port", record.name)) { table in
-            guard let place = table.relays.firstIndex(where: { $0.id == presented.id }) else { return }
-            table.relays[place].port = port
+        guard let record = relays.relay(presented.id), record.port != port, port != 0,
+            relayPorts.takes(presented.id, at: clock())
+        else { return }
+        do {
+            try await reviseRelays(maintenance("relay.port", record.name)) { table in
+                guard let place = table.relays.firstIndex(where: { $0.id == presented.id }) else { return }
+                table.relays[place].port = port
+            }
+        } catch {
+            // Or else a store that is away would use up the pace.
+            relayPorts.charges(presented.id, -1)
+            throw error
         }
     }
 
