@@ -156,7 +156,8 @@ final class FaultyStore: GatewayStore {
     func reviseRelays(
         audit note: AuditNote, _ edit: @escaping @Sendable (RelayTable) throws -> RelayTable?
     ) async throws -> Int64? {
-        try await store.reviseRelays(audit: note, edit)
+        guard fault.withLock({ $0 }) == nil else { throw Self.failure }
+        return try await store.reviseRelays(audit: note, edit)
     }
 
     func confirm() async throws -> Int64 { try await store.confirm() }

@@ -36,7 +36,7 @@ import Testing
         #expect(error?.code == .limited && error?.retryAfter == 10 && error?.message == "enough")
         let later = await #expect(throws: GatewayError.self) { try await limiter.take(1, at: now + 7.5, or: "enough") }
         #expect(later?.retryAfter == 3)
-        try await limiter.take(1, at: now + 10, or: "enough")
+        try await limiter.take(1, at: now + 11, or: "enough")
     }
 
     @Test func whatIsGivenBackCountsForNothing() {

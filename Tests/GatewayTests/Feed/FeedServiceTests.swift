@@ -185,11 +185,11 @@ import X509
             let refused = try await fixture.post(
                 FeedAPI.certificates, Array(FeedCoding.encoder.encode(request)), as: relay.identity)
             let wait = try #require(refused.fields[.retryAfter].flatMap { Int($0) })
-            #expect(refused.status == 429 && (300...360).contains(wait))
+            #expect(refused.status == 429 && (300...361).contains(wait))
             let error = await #expect(throws: GatewayError.self) {
                 let _: RelayCertificates = try await client.post(FeedAPI.certificates, request)
             }
-            #expect(error?.code == .limited && (300...360).contains(error?.retryAfter ?? 0))
+            #expect(error?.code == .limited && (300...361).contains(error?.retryAfter ?? 0))
             let renewals = try await fixture.data.entries().filter { $0[.action] == "relay.renew" }
             #expect(renewals.count == count)
             #expect(try await fixture.post(FeedAPI.applied, Self.body, as: relay.identity).status == 200)
