@@ -53,6 +53,8 @@ struct ConsoleReply {
         case .done: output.print(InForce(relays: report), "\(acknowledgement); \(force)")
         case .changes(let changes):
             output.print(Changes(changes: changes, relays: report), "\(lines(of: changes))\n\(force)")
+        case .authority(let entry):
+            output.print(AuthorityInForce(entry: entry, relays: report), "\(entry.text)\n\(force)")
         default: try ConsoleReply(reply).print("\(acknowledgement); \(force)", to: output)
         }
     }
@@ -60,6 +62,19 @@ struct ConsoleReply {
     private struct InForce: Encodable {
         let done = true
         let relays: RelayReport
+    }
+    /// The members of the entry, and beside them the relays.
+    private struct AuthorityInForce: Encodable {
+        let entry: AuthorityEntry
+        let relays: RelayReport
+
+        private enum CodingKeys: String, CodingKey { case relays }
+
+        func encode(to encoder: any Encoder) throws {
+            try entry.encode(to: encoder)
+            var container = encoder.container(keyedBy: CodingKeys.self)
+            try container.encode(relays, forKey: .relays)
+        }
     }
     private struct Warning: Encodable { let warning: String }
     private struct User: Encodable { let user: String }

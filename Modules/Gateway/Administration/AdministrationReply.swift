@@ -38,7 +38,7 @@ package enum AdministrationReply: Sendable, Hashable, Codable {
     /// Whether something was done.
     var isDone: Bool {
         switch self {
-        case .done, .warned, .changes: true
+        case .done, .warned, .changes, .authority: true
         default: false
         }
     }
