@@ -91,6 +91,15 @@ import Testing
         }
     }
 
+    @Test func aRevocationIsInForceAtItToo() async throws {
+        try await FeedFixture.with { fixture in
+            _ = try await fixture.relay.tunnel(to: fixture.origin.port, as: fixture.identity)
+            let reply = try await fixture.administer(.authority(.revoke(confirmed: true)))
+            guard case .atRelays(.authority, let report) = reply else { throw TestFailure("\(reply)") }
+            #expect(report.inForce == 1 && report.relays == 1)
+        }
+    }
+
     @Test func aRemovedRelayEndsItsTunnelsAndRefuses() async throws {
         try await FeedFixture.with { fixture in
             let tunnel = try await fixture.relay.tunnel(to: fixture.origin.port, as: fixture.identity)

@@ -5,7 +5,7 @@ import Testing
 
 /// Which commands wait for relays.
 @Suite struct RelayReportTests {
-    static let taking: [AdministrationCommand] = [
+    private static let taking: [AdministrationCommand] = [
         .apply(yaml: "", prune: false, dryRun: false, confirmed: false), .removeUser("ann", confirmed: true),
         .removeApplication(entitlement: "com.example.report", version: "1.0.0.0", confirmed: true),
         .unentitle(user: "ann", entitlement: "com.example.report", version: "1.0.0.0", confirmed: true),
@@ -18,7 +18,7 @@ import Testing
         .withdraw(instance: "", .wipe),
     ]
 
-    static let others: [AdministrationCommand] = [
+    private static let others: [AdministrationCommand] = [
         .apply(yaml: "", prune: true, dryRun: true, confirmed: false), .addUser("ann"),
         .addServer(.init(endpoint: "a.example:443")),
         .addServer(.init(endpoint: "a.example:443", route: "relay:squid")), .authority(.status), .authority(.rotate),
@@ -26,11 +26,11 @@ import Testing
         .setTLSFloor(version: "1.3"), .showFleet,
     ]
 
-    @Test(arguments: Self.taking) func whatTakesSomethingAwayWaits(_ command: AdministrationCommand) {
+    @Test(arguments: taking) func whatTakesSomethingAwayWaits(_ command: AdministrationCommand) {
         #expect(command.withdraws)
     }
 
-    @Test(arguments: Self.others) func whatRelaysDoNotJudgeByDoesNot(_ command: AdministrationCommand) {
+    @Test(arguments: others) func whatRelaysDoNotJudgeByDoesNot(_ command: AdministrationCommand) {
         #expect(!command.withdraws)
     }
 }
