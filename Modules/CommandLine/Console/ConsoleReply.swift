@@ -29,6 +29,10 @@ struct ConsoleReply {
         case .audit(.report(let report)):
             output.print(AuditTable.Verified(report), AuditTable.text(of: report))
         case .invitation(let text): output.print(Invitation(invitation: text), text)
+        case .relayInvitation(let relay):
+            output.print(relay, relay.invitation)
+            // Apart from the invitation, which scripts take from standard output.
+            if !output.json { StandardStreams.error("added relay \(relay.name) to cluster \(relay.cluster)") }
         case .accessKeys(let keys): output.print(keys.map(AccessKeyReport.init), AccessKeyReport.table(of: keys))
         case .revoked(let count): output.print(Revoked(revoked: count), "revoked \(count) unused")
         case .configuration(let yaml): output.print(Configuration(configuration: yaml), yaml)
