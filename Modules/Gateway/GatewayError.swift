@@ -75,12 +75,15 @@ public struct GatewayError: CodedError, Sendable {
     public let message: String
     public let underlying: (any Error)?
     public let location: ErrorLocation
+    /// After how many seconds another try may have success; nil if that is not known.
+    let retryAfter: Int?
 
     package init(
-        _ code: Code, _ message: String, underlying: (any Error)? = nil, fileID: StaticString = #fileID,
-        line: UInt = #line
+        _ code: Code, _ message: String, underlying: (any Error)? = nil, retryAfter: Int? = nil,
+        fileID: StaticString = #fileID, line: UInt = #line
     ) {
         self.code = code
+        self.retryAfter = retryAfter
         self.message = message
         self.underlying = underlying
         location = ErrorLocation(fileID: fileID, line: line)

@@ -8,7 +8,7 @@ enum HostLookup {
     /// One empty text for a Unix socket, whose path needs no address.
     static func addresses(of host: PostgresOptions.Host) async throws(GatewayError) -> [String] {
         if !host.address.isEmpty { return [host.address] }
-        if host.name.isEmpty || host.name.hasPrefix("/") || host.name.hasPrefix("@") { return [""] }
+        if host.name.isEmpty || host.isUnixSocket { return [""] }
         let found: [String]
         do { found = try await NIOThreadPool.singleton.runIfActive { lookedUp(host.name) } } catch {
             throw GatewayError(error)

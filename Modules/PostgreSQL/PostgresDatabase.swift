@@ -25,7 +25,8 @@ package actor PostgresDatabase: FleetDatabase {
 
     /// Opens no connection yet.
     ///
-    /// - Parameter url: `postgresql://user@host1,host2:5433/database?sslmode=verify-full`, or libpq's `key=value` pairs.
+    /// - Parameter url: `postgresql://user@host1,host2:5433/database?sslmode=verify-full`, or libpq's `key=value` pairs. A
+    ///   server is verified (`verify-full`) unless `sslmode` or `PGSSLMODE` says otherwise.
     /// - Throws: `invalid`.
     package init(_ url: String) throws(GatewayError) {
         dialer = PostgresDialer(options: try PostgresOptions(url), loop: EventLoopGroup.shared.next())

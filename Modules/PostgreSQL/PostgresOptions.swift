@@ -1,5 +1,6 @@
 #if PostgreSQL
 internal import CPQ
+internal import Glibc
 internal import SallyportGateway
 
 /// Where a database is, and how to log in: what libpq reads from a URL or a text of `key=value` pairs, with one entry
@@ -11,15 +12,21 @@ struct PostgresOptions: Sendable {
         /// Empty if it is to be looked up.
         let address: String
         let port: String
+
+        var isUnixSocket: Bool { address.isEmpty && (name.hasPrefix("/") || name.hasPrefix("@")) }
     }
 
     let hosts: [Host]
     /// Everything else, by keyword.
     let others: [String: String]
+    /// The `sslmode` where none is given; nil if the environment has one.
+    private let defaultMode: String?
 
-    /// - Parameter text: `postgresql://user@host1,host2:5433/database?sslmode=verify-full`, or `key=value` pairs.
+    /// - Parameters:
+    ///   - text: `postgresql://user@host1,host2:5433/database?sslmode=verify-full`, or `key=value` pairs.
+    ///   - environment: the value of a variable.
     /// - Throws: `invalid`, without the text, which may contain a password.
-    init(_ text: String) throws(GatewayError) {
+    init(_ text: String, environment: (String) -> String? = Self.variable) throws(GatewayError) {
         var values = try Self.parsed(text)
         let names = Self.list(values.removeValue(forKey: "host"))
         let addresses = Self.list(values.removeValue(forKey: "hostaddr"))
@@ -35,7 +42,15 @@ struct PostgresOptions: Sendable {
                 name: index < names.count ? names[index] : "", address: index < addresses.count ? addresses[index] : "",
                 port: ports.isEmpty ? "5432" : ports[ports.count == 1 ? 0 : index])
         }
+        // To libpq, an empty one is none.
+        if values["sslmode"]?.isEmpty == true { values["sslmode"] = nil }
         others = values
+        // By itself libpq would do without TLS where the server has none, and take any certificate.
+        defaultMode = environment("PGSSLMODE")?.isEmpty ?? true ? "verify-full" : nil
+    }
+
+    private static func variable(_ name: String) -> String? {
+        unsafe getenv(name).map { unsafe String(cString: $0) }
     }
 
     private static func list(_ text: String?) -> [String] {
@@ -69,6 +84,8 @@ struct PostgresOptions: Sendable {
         values["host"] = host.name.isEmpty ? nil : host.name
         values["hostaddr"] = address.isEmpty ? nil : address
         values["port"] = host.port
+        // A host that is not given is the environment's, which may be on another machine.
+        if !host.isUnixSocket { values["sslmode"] = values["sslmode"] ?? defaultMode }
         values["target_session_attrs"] = "read-write"
         values["application_name"] = values["application_name"] ?? "sallyport"
         values["client_encoding"] = "UTF8"

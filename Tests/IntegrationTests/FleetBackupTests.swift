@@ -39,7 +39,7 @@ import Testing
     private func relay() async throws -> ChildProcess {
         let data = fleet.folder.file("relay")
         let request = try await Fleet.words(
-            "gateway", "join", "--role", "relay", "--name", "localhost", "--data", data)
+            "gateway", "join", "--role", "relay", "--name", "relay.localhost", "--data", data)
         let invitation = try await Fleet.words("gateway", "invite", request, "--data", gateway)
         _ = try await Fleet.words("gateway", "join", invitation, "--data", data)
         return try await Fleet.run(data, "--role", "relay", "--relay", "127.0.0.1:0")

@@ -29,6 +29,10 @@ struct ConsoleReply {
         case .audit(.report(let report)):
             output.print(AuditTable.Verified(report), AuditTable.text(of: report))
         case .invitation(let text): output.print(Invitation(invitation: text), text)
+        case .relayInvitation(let relay):
+            output.print(relay, relay.invitation)
+            // Apart from the invitation, which scripts take from standard output.
+            if !output.json { StandardStreams.error("added relay \(relay.name) to cluster \(relay.cluster)") }
         case .accessKeys(let keys): output.print(keys.map(AccessKeyReport.init), AccessKeyReport.table(of: keys))
         case .revoked(let count): output.print(Revoked(revoked: count), "revoked \(count) unused")
         case .configuration(let yaml): output.print(Configuration(configuration: yaml), yaml)
@@ -53,6 +57,8 @@ struct ConsoleReply {
         case .done: output.print(InForce(relays: report), "\(acknowledgement); \(force)")
         case .changes(let changes):
             output.print(Changes(changes: changes, relays: report), "\(lines(of: changes))\n\(force)")
+        case .authority(let entry):
+            output.print(AuthorityInForce(entry: entry, relays: report), "\(entry.text)\n\(force)")
         default: try ConsoleReply(reply).print("\(acknowledgement); \(force)", to: output)
         }
     }
@@ -60,6 +66,19 @@ struct ConsoleReply {
     private struct InForce: Encodable {
         let done = true
         let relays: RelayReport
+    }
+    /// The members of the entry, and beside them the relays.
+    private struct AuthorityInForce: Encodable {
+        let entry: AuthorityEntry
+        let relays: RelayReport
+
+        private enum CodingKeys: String, CodingKey { case relays }
+
+        func encode(to encoder: any Encoder) throws {
+            try entry.encode(to: encoder)
+            var container = encoder.container(keyedBy: CodingKeys.self)
+            try container.encode(relays, forKey: .relays)
+        }
     }
     private struct Warning: Encodable { let warning: String }
     private struct User: Encodable { let user: String }

@@ -25,6 +25,7 @@ package enum AdministrationReply: Sendable, Hashable, Codable {
     case fleet(FleetEntry)
     /// What a gateway that asked to join the fleet needs, sealed for it.
     case invitation(String)
+    case relayInvitation(InvitedRelay)
     case audit(AuditAnswer)
     /// What `apply` changed, or would change: one line a change.
     case changes([String])
@@ -38,7 +39,7 @@ package enum AdministrationReply: Sendable, Hashable, Codable {
     /// Whether something was done.
     var isDone: Bool {
         switch self {
-        case .done, .warned, .changes: true
+        case .done, .warned, .changes, .authority: true
         default: false
         }
     }
@@ -54,6 +55,13 @@ package enum AdministrationReply: Sendable, Hashable, Codable {
         /// Milliseconds since it answered last; nil if it never did since this gateway runs.
         package var silent: Int64?
         package var id: String
+    }
+
+    /// A relay that was added, and what it needs, which no other can use.
+    package struct InvitedRelay: Sendable, Hashable, Codable {
+        package var invitation: String
+        package var name: String
+        package var cluster: String
     }
 
     /// A Kerberos realm.

@@ -219,9 +219,7 @@ struct FailureMiddleware: RouterMiddleware {
         } catch let error as GatewayError {
             count(request, error.code.description)
             await tell(request, error.code, context)
-            logger.log(
-                level: context.isConnected ? .notice : .debug, "A request was refused.",
-                metadata: ["path": "\(request.uri.path)", "code": "\(error.code)", "source": "\(context.source)"])
+            log(error, of: request, context)
             return Self.response(error)
         } catch let error as any HTTPResponseError {
             count(request, "invalid")
@@ -251,6 +249,15 @@ struct FailureMiddleware: RouterMiddleware {
             instance: presented?.name.instance.description, source: context.source)
     }
 
+    private func log(_ error: GatewayError, of request: Request, _ context: ControlContext) {
+        var metadata: Logger.Metadata = [
+            "path": "\(request.uri.path)", "code": "\(error.code)", "source": "\(context.source)",
+        ]
+        if error.isOfSharedStore { metadata["reason"] = "\(error.message)" }
+        logger.log(
+            level: context.isConnected ? .notice : .debug, "A request was refused.", metadata: metadata)
+    }
+
     private func count(_ request: Request, _ result: String) {
         metrics.requests.add(1, ControlOperation(path: request.uri.path).rawValue, result)
     }
@@ -268,23 +275,33 @@ struct FailureMiddleware: RouterMiddleware {
             case .forbidden, .retired, .locked, .expired, .keyUsed, .keyExpired: (.forbidden, .credentialsFailed)
             case .invalid: (.badRequest, .serverCommunicationFailed)
             case .limited: (.tooManyRequests, .serverCommunicationFailed)
-            case .unreachable: (.serviceUnavailable, .serverCommunicationFailed)
+            case .unreachable, .store: (.serviceUnavailable, .serverCommunicationFailed)
             default: (.internalServerError, .serverCommunicationFailed)
             }
-        return response(status: status, code: code, error.code.description, error.message)
+        // What the database says names it, and is for the log.
+        let message = error.isOfSharedStore ? "The gateway's database does not serve this now." : error.message
+        return response(
+            status: status, code: code, error.code.description, message, retryAfter: error.retryAfter)
     }
 
     static func response(
-        status: HTTPResponse.Status, code: ResultCode, _ name: String, _ message: String, stored: Int64? = nil
+        status: HTTPResponse.Status, code: ResultCode, _ name: String, _ message: String, stored: Int64? = nil,
+        retryAfter: Int? = nil
     ) -> Response {
         let failure = ControlAPI.Failure(code: code.rawValue, name: name, message: message, stored: stored)
         let body = (try? WireJSON.encode(failure)) ?? []
         var headers: HTTPFields = [.contentType: ControlAPI.MediaType.json]
         if status == .unauthorized { headers[.wwwAuthenticate] = "Basic realm=\"sallyport\"" }
-        // All limits here are rates per second.
-        if status == .tooManyRequests { headers[.retryAfter] = "1" }
-        // The fleet's database: another gateway may reach it, and a fail-over takes seconds.
+        // All limits that say nothing else are rates per second.
+        if status == .tooManyRequests { headers[.retryAfter] = "\(retryAfter ?? 1)" }
+        // The fleet's database is away, or this gateway may not use it: another gateway may, and a fail-over takes seconds.
         if status == .serviceUnavailable { headers[.retryAfter] = "2" }
         return Response(status: status, headers: headers, body: .init(byteBuffer: .init(bytes: body)))
     }
+}
+
+extension GatewayError {
+    /// Whether it is the fleet's database that is out of reach, or not believed. The gateway's own store has errors of its
+    /// own.
+    fileprivate var isOfSharedStore: Bool { code == .store || code == .unreachable }
 }

@@ -20,6 +20,10 @@ struct RatePace: Sendable {
     static let priceOfMalformed = 10.0
     /// Wrong access keys from one network. Right ones are not counted.
     static let wrongTries = RatePace(burst: 1, rate: 1)
+    /// Renewals of certificates by one relay, which renews every two months, and changes of its port. Each is written into
+    /// the audit trail's chain of administration: a relay must not be able to push out what administrators have done.
+    static let relayRenewals = RatePace(burst: 10, rate: 10.0 / 3600)
+    static let relayPorts = RatePace(burst: 10, rate: 10.0 / 3600)
 }
 
 /// Limits the rate of sources: each has a token bucket.
@@ -63,7 +67,12 @@ struct RateLimiter<Source: Hashable & Sendable>: Sendable {
         return wait
     }
 
-    /// Charges a source more, once the cost of its request is known.
+    /// How many seconds it takes until another request may be answered, if none is answered meanwhile.
+    func wait(of source: Source, at now: Date) -> Double {
+        max(0, 1 - left(in: buckets[source] ?? shared, at: now)) / pace.rate
+    }
+
+    /// Charges a source more, once the cost of its request is known. A negative price gives back what was charged.
     mutating func charges(_ source: Source, _ price: Double) {
         if buckets[source] != nil { buckets[source]?.left -= price } else { shared?.left -= price }
     }

@@ -9,6 +9,15 @@ actor SharedLimiter<Source: Hashable & Sendable> {
     /// Whether another request may be answered.
     func takes(_ source: Source, at now: Date) -> Bool { limiter.takes(source, at: now) }
 
+    /// Counts a request that may be answered.
+    ///
+    /// - Throws: `limited` for one that may not, with the time to wait.
+    func take(_ source: Source, at now: Date, or refusal: String) throws(GatewayError) {
+        guard !limiter.takes(source, at: now) else { return }
+        let wait = limiter.wait(of: source, at: now)
+        throw GatewayError(.limited, refusal, retryAfter: Int(wait.rounded(.up)))
+    }
+
     /// How many seconds another request must wait for its turn; nil if that is longer than `patience`.
     func turn(of source: Source, within patience: Double, at now: Date) -> Double? {
         limiter.turn(of: source, within: patience, at: now)

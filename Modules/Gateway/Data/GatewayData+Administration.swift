@@ -39,10 +39,9 @@ extension GatewayData {
         case .removeRelay(let name):
             try await removeRelay(named: name, note)
             return .done
-        case .invite(let request):
-            return .invitation(
-                request.hasPrefix(RelayRequest.prefix)
-                    ? try await relayInvitation(for: request, note) : try await invitation(for: request, note))
+        case .invite(let request) where request.hasPrefix(RelayRequest.prefix):
+            return .relayInvitation(try await relayInvitation(for: request, note))
+        case .invite(let request): return .invitation(try await invitation(for: request, note))
         case .withdraw(let instance, let withdrawal, let confirmed):
             return try await withdraw(instance, withdrawal, confirmed: confirmed, note)
         case .apply(let yaml, let prune, _, let confirmed):

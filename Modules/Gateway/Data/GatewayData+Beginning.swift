@@ -43,6 +43,8 @@ extension GatewayData {
             return try await FleetStore(database, key: key).changes(after: nil)
         }
         guard let record = state.authorities?.value else { throw FleetTables.missing("authority") }
+        // Before there is a certificate under the name; it is looked at again when the gateway tells of itself.
+        try state.relays?.value.check(besideGatewayNamed: [Host(host)])
         let identities = try OwnIdentities(host: host, under: Authorities(record), at: Date())
         let own = OwnStore(store)
         try await store.write { try own.begin(with: .init(host: host), identities, of: membership, in: $0) }

@@ -22,8 +22,12 @@ package actor GatewayData {
     private var directoryRevision: Int64 = 0
     private var authoritiesRevision: Int64 = 0
     private var gatewaysRevision: Int64 = 0
-    /// Applies what is new in the store, one run at a time.
-    private var following: Task<Void, any Error>?
+    /// Applies what is new in the store, one run at a time: the run that reads the store now, and the one that begins
+    /// after it.
+    private var running: Task<Void, any Error>?
+    private var waiting: Task<Void, any Error>?
+    /// Whether the run that waits reads everything.
+    private var readsEverything = false
     /// Why the last run failed.
     private var failure: GatewayError?
     private(set) var directory = Directory() { didSet { revision += 1 } }
@@ -62,6 +66,8 @@ package actor GatewayData {
     var revokedSigners: Int64?
     /// Counts wrong access keys by source.
     var wrongTries = RateLimiter<[UInt8]>(.wrongTries)
+    /// Counts the changes of relays' ports.
+    var relayPorts = RateLimiter<RelayIdentifier>(.relayPorts)
 
     /// Reads the whole state.
     init(_ store: any GatewayStore, own: OwnStore, clock: @escaping @Sendable () -> Date) async throws {
@@ -133,30 +139,47 @@ extension GatewayData {
 
     /// Follows the store at least to a revision that is committed.
     func catchUp(to revision: Int64) async throws {
-        while followed < revision { try await catchUp() }
+        while followed < revision {
+            // One that has begun may have it already.
+            if let running { try await running.value } else { try await catchUp() }
+        }
     }
 
-    /// Applies every change that the store has beyond the memory.
+    /// Applies every change that was committed in the store before this call.
     ///
     /// Is not cut short if the task is cancelled: what is committed must come into force.
-    func catchUp() async throws { try await follow(after: followed) }
+    func catchUp() async throws { try await nextRun().value }
 
     /// Reads the whole state again, for what instances have reported to other gateways, which has no revision.
-    func refresh() async throws { try await follow(after: nil) }
+    func refresh() async throws {
+        let run = nextRun()
+        readsEverything = true
+        try await run.value
+    }
 
-    private func follow(after revision: Int64?) async throws {
-        if let following { return try await following.value }
-        let task = Task {
-            // Here, so that a task which awaits the result and then finds the change missing starts the next run.
-            defer { following = nil }
-            do { try await apply(store.changes(after: revision)) } catch {
-                failure = GatewayError(error)
-                throw error
-            }
-            failure = nil
+    /// A run that has not begun yet. One that has may have read the store before what the caller waits for was
+    /// committed.
+    private func nextRun() -> Task<Void, any Error> {
+        if let waiting { return waiting }
+        let task = Task { [running] in
+            _ = await running?.result
+            try await run()
         }
-        following = task
-        try await task.value
+        waiting = task
+        return task
+    }
+
+    private func run() async throws {
+        (running, waiting) = (waiting, nil)
+        // Here, so that a task which awaits the result does not find a run that is over.
+        defer { running = nil }
+        let position = readsEverything ? nil : followed
+        readsEverything = false
+        do { try await apply(store.changes(after: position)) } catch {
+            failure = GatewayError(error)
+            throw error
+        }
+        failure = nil
     }
 
     /// Why the store cannot be followed now; nil while it is.

@@ -37,6 +37,8 @@ protocol GatewayStore: AuditStore {
     ) async throws -> Int64?
 
     /// Changes the relays, as ``revise(_:)`` does the authorities.
+    ///
+    /// - Throws: `exists` if a relay that is added has the name of a gateway.
     func reviseRelays(
         audit note: AuditNote, _ edit: @escaping @Sendable (RelayTable) throws -> RelayTable?
     ) async throws -> Int64?
@@ -97,7 +99,8 @@ protocol GatewayStore: AuditStore {
     /// Enters the record of a gateway, or replaces it. The gateway counts as running from now on.
     ///
     /// - Returns: the revision; nil if the record is in the store as it is.
-    /// - Throws: `invalid` if the fleet has as many gateways as it may have.
+    /// - Throws: `invalid` if the fleet has as many gateways as it may have; `exists` if it is new here, or has moved, and a
+    ///   relay has its name.
     func register(_ gateway: GatewayRecord, at now: Date) async throws -> Int64?
 
     /// Keeps when a gateway was there. Has no revision.

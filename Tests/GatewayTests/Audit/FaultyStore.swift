@@ -13,12 +13,35 @@ final class FaultyStore: GatewayStore {
         case doesNotAnswer
     }
 
+    /// What is asked for changes, and whether it is told.
+    private struct Reading {
+        var positions: [Int64?] = []
+        var isHeld = false
+        var waiters: [CheckedContinuation<Void, Never>] = []
+    }
+
     private let store: any GatewayStore
     private let fault = Lock<Fault?>(nil)
+    private let reading = Lock(Reading())
 
     init(_ store: any GatewayStore) { self.store = store }
 
     func set(_ fault: Fault?) { self.fault.withLock { $0 = fault } }
+
+    /// From now on, changes that were read are told only at ``release()``.
+    func hold() { reading.withLock { $0.isHeld = true } }
+
+    func release() {
+        let waiters = reading.withLock { state in
+            defer { state.waiters = [] }
+            state.isHeld = false
+            return state.waiters
+        }
+        for waiter in waiters { waiter.resume() }
+    }
+
+    /// After which revisions changes were read, in order.
+    var positions: [Int64?] { reading.withLock { $0.positions } }
 
     private static let failure = GatewayError(.store, "The store fails on purpose.")
 
@@ -57,7 +80,16 @@ final class FaultyStore: GatewayStore {
 
     func changes(after revision: Int64?) async throws -> StoredChanges {
         guard fault.withLock({ $0 }) == nil else { throw Self.failure }
-        return try await store.changes(after: revision)
+        let changes = try await store.changes(after: revision)
+        await withCheckedContinuation { continuation in
+            let isHeld = reading.withLock { state in
+                state.positions.append(revision)
+                if state.isHeld { state.waiters.append(continuation) }
+                return state.isHeld
+            }
+            if !isHeld { continuation.resume() }
+        }
+        return changes
     }
 
     func trouble() async -> GatewayError? { await store.trouble() }
@@ -96,7 +128,10 @@ final class FaultyStore: GatewayStore {
         try await store.add(key, under: digest, audit: note)
     }
 
-    func accessKey(under digest: [UInt8]) async throws -> AccessKeyRecord? { try await store.accessKey(under: digest) }
+    func accessKey(under digest: [UInt8]) async throws -> AccessKeyRecord? {
+        guard fault.withLock({ $0 }) == nil else { throw Self.failure }
+        return try await store.accessKey(under: digest)
+    }
 
     func accessKeys() async throws -> [AccessKeyRecord] { try await store.accessKeys() }
 
@@ -125,7 +160,8 @@ final class FaultyStore: GatewayStore {
     func reviseRelays(
         audit note: AuditNote, _ edit: @escaping @Sendable (RelayTable) throws -> RelayTable?
     ) async throws -> Int64? {
-        try await store.reviseRelays(audit: note, edit)
+        guard fault.withLock({ $0 }) == nil else { throw Self.failure }
+        return try await store.reviseRelays(audit: note, edit)
     }
 
     func confirm() async throws -> Int64 { try await store.confirm() }

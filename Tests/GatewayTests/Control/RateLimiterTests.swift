@@ -29,6 +29,23 @@ import Testing
         #expect(limiter.turn(of: 1, within: 0.3, at: now + 10) == 0)
     }
 
+    @Test func whoIsRefusedIsToldHowLongToWait() async throws {
+        let limiter = SharedLimiter<Int>(RatePace(burst: 2, rate: 0.1))
+        for _ in 0..<2 { try await limiter.take(1, at: now, or: "enough") }
+        let error = await #expect(throws: GatewayError.self) { try await limiter.take(1, at: now, or: "enough") }
+        #expect(error?.code == .limited && error?.retryAfter == 10 && error?.message == "enough")
+        let later = await #expect(throws: GatewayError.self) { try await limiter.take(1, at: now + 7.5, or: "enough") }
+        #expect(later?.retryAfter == 3)
+        try await limiter.take(1, at: now + 11, or: "enough")
+    }
+
+    @Test func whatIsGivenBackCountsForNothing() {
+        var limiter = RateLimiter<Int>(RatePace(burst: 1, rate: 0.1))
+        #expect(taken(&limiter, of: 1, 1) == 1)
+        limiter.charges(1, -1)
+        #expect(taken(&limiter, of: 1, 2) == 1)
+    }
+
     @Test func higherCostsAreChargedAfterwards() {
         var limiter = RateLimiter<Int>(.queries)
         #expect(taken(&limiter, of: 1, 1) == 1)

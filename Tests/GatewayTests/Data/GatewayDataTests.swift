@@ -20,16 +20,20 @@ final class DataFixture: Sendable {
     let fleet: TestFleet?
     let data: GatewayData
 
-    /// - Parameter standsStill: whether only the test moves the clock.
-    init(standsStill: Bool = true) async throws {
+    /// - Parameters:
+    ///   - standsStill: whether only the test moves the clock.
+    ///   - isFaulty: whether the gateway has a ``FaultyStore``.
+    init(standsStill: Bool = true, isFaulty: Bool = false) async throws {
         let options = StoreOptions()
         store = try await SecureStore.open(
             at: path, protectedBy: .keyFile("\(path)/key"), options: options)
         fleet = try await TestFleet.ofThisRun()
         try await GatewayData.initialize(store, name: "localhost", in: fleet?.membership, through: TestFleet.databases)
-        data = try await GatewayData.open(store, through: TestFleet.databases) { [time] in
-            standsStill ? time.withLock { $0 } : Date()
-        }
+        let clock: @Sendable () -> Date = { [time] in standsStill ? time.withLock { $0 } : Date() }
+        let opened = try await GatewayData.open(store, through: TestFleet.databases, clock: clock)
+        data =
+            isFaulty
+            ? try await GatewayData(FaultyStore(opened.store), own: OwnStore(store), clock: clock) : opened
         for command: AdministrationCommand in [
             .addUser("ann"), .addApplication(entitlement: "com.example.report", version: "1.0.0.0"),
             .addApplication(entitlement: "com.example.report", version: "2.0.0.0"),

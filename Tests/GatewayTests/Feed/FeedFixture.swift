@@ -11,12 +11,15 @@ import Testing
 
 /// A relay with a folder of its own, enrolled at a gateway.
 final class EnrolledRelay: Sendable {
+    /// Not that of the gateways, which are `localhost`.
+    static let standardName = "relay.localhost"
+
     let path = "/tmp/sallyport-relay-\(UUID().uuidString)"
     let name: String
     let membership: RelayMembership
 
     /// By the same requests and invitations as the program's.
-    static func enrolled(at data: GatewayData, named name: String = "localhost") async throws -> EnrolledRelay {
+    static func enrolled(at data: GatewayData, named name: String = standardName) async throws -> EnrolledRelay {
         try await EnrolledRelay(at: data, named: name)
     }
 
@@ -24,10 +27,10 @@ final class EnrolledRelay: Sendable {
         self.name = name
         let protector = KeyFileProtector.keyFile("\(path)/key")
         let request = try await GatewayDirectory.relayRequest(path, name: name, cluster: "main", protectedBy: protector)
-        guard case .invitation(let text) = await data.perform(.invite(request: request)) else {
+        guard case .relayInvitation(let invited) = await data.perform(.invite(request: request)) else {
             throw TestFailure("no invitation")
         }
-        _ = try await GatewayDirectory.joinAsRelay(path, invitation: text, protectedBy: protector)
+        _ = try await GatewayDirectory.joinAsRelay(path, invitation: invited.invitation, protectedBy: protector)
         let store = try await GatewayDirectory.openRelay(path, protectedBy: protector)
         defer { store.close() }
         membership = try #require(try store.membership())
@@ -61,7 +64,8 @@ final class EnrolledRelay: Sendable {
             group.addTask { try await gateway.run() }
             let listeners = try await gateway.listeners()
             let running = RunningRelay(
-                port: UInt16(listeners.relayPort), metricsPort: listeners.metricsPort, authority: membership.trust[0])
+                name: name, port: UInt16(listeners.relayPort), metricsPort: listeners.metricsPort,
+                authority: membership.trust[0])
             do { try await body(running) } catch {
                 running.leave()
                 throw error
@@ -74,6 +78,7 @@ final class EnrolledRelay: Sendable {
 
 /// A relay that runs.
 final class RunningRelay: Sendable {
+    private let name: String
     let port: UInt16
     let metricsPort: Int?
     private let authority: [UInt8]
@@ -81,8 +86,8 @@ final class RunningRelay: Sendable {
     /// The heads of the answers that were no 200.
     let refusals = Lock<[String]>([])
 
-    init(port: UInt16, metricsPort: Int?, authority: [UInt8]) {
-        (self.port, self.metricsPort, self.authority) = (port, metricsPort, authority)
+    init(name: String, port: UInt16, metricsPort: Int?, authority: [UInt8]) {
+        (self.name, self.port, self.metricsPort, self.authority) = (name, port, metricsPort, authority)
     }
 
     func leave() { for connection in opened.withLock({ $0 }) { connection.close() } }
@@ -91,7 +96,7 @@ final class RunningRelay: Sendable {
     func connect(
         to target: UInt16, as identity: ClientIdentity
     ) async throws -> (connection: TestConnection, status: Int) {
-        let connection = try await TestConnection.open(port: port, authority: authority, identity: identity)
+        let connection = try await TestConnection.open(port: port, of: name, authority: authority, identity: identity)
         opened.withLock { $0.append(connection) }
         connection.send("CONNECT 127.0.0.1:\(target) HTTP/1.1\r\nHost: 127.0.0.1:\(target)\r\n\r\n")
         let head = try await connection.head()

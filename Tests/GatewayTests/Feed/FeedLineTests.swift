@@ -79,11 +79,46 @@ import Testing
     }
 
     @Test(arguments: [
-        "", "{", "[]", "{}", "null", #"{"other":1}"#, #"{"end":1,"begin":{"revision":1}}"#, #"{"begin":{}}"#,
+        "", "{", "[]", "null", #"{"end":1,"begin":{"revision":1}}"#, #"{"begin":{}}"#,
         #"{"instances":[{}]}"#, #"{"beat":{"revision":"1"}}"#, "\u{0}",
     ])
     func whatIsNoLineIsRefused(_ text: String) {
         #expect(throws: GatewayError.self) { try FeedLine(Array(text.utf8)) }
+    }
+
+    /// As a gateway of a later version may send it.
+    @Test func linesAndMembersOfALaterVersionArePassedOver() throws {
+        var assembly = FeedAssembly()
+        var events: [FeedAssembly.Event] = []
+        for (number, line) in try snapshot(instances: 2).lines().enumerated() {
+            for text in [#"{"later":{"of":[\#(number)]}}"#, "{}"] {
+                events.append(try assembly.received(Array(text.utf8)))
+            }
+            events.append(try assembly.received(Array(line.serialized().dropLast())))
+        }
+        guard case .update(let update) = events.last else { throw TestFailure("\(events)") }
+        #expect(update.controls == ["a.example:17433"])
+        guard case .nothing = try assembly.received(Array(#"{"later":1}"#.utf8)) else { throw TestFailure("not read") }
+        let beat = try FeedLine(Array(#"{"beat":{"revision":7,"echo":1,"later":true},"later":1}"#.utf8))
+        #expect(beat == .beat(FeedBeat(revision: 7, age: nil, echo: 1)))
+    }
+
+    @Test func aFeedThatNeedsALaterRelayIsRefusedWithTheReason() throws {
+        let (own, later) = (FeedLine.level, FeedLine.level + 1)
+        let begin = try FeedLine(Array(#"{"begin":{"revision":1,"level":\#(own)}}"#.utf8))
+        #expect(begin == .begin(from: nil, revision: 1))
+        var assembly = FeedAssembly()
+        let error = #expect(throws: GatewayError.self) {
+            try assembly.received(Array(#"{"begin":{"revision":1,"level":\#(later)}}"#.utf8))
+        }
+        #expect(error?.message.contains("needs a relay of level \(later)") == true)
+        #expect(error?.message.contains("upgrade this relay") == true)
+    }
+
+    /// A relay of an earlier version reads `begin` as it was.
+    @Test func aLevelOfOneIsNotTold() throws {
+        let text = String(decoding: try FeedLine.begin(from: nil, revision: 1).serialized(), as: UTF8.self)
+        #expect(!text.contains("level"))
     }
 
     @Test func aLineOutOfPlaceIsRefused() throws {

@@ -91,10 +91,19 @@ import Testing
         }
     }
 
+    @Test func aRevocationIsInForceAtItToo() async throws {
+        try await FeedFixture.with { fixture in
+            _ = try await fixture.relay.tunnel(to: fixture.origin.port, as: fixture.identity)
+            let reply = try await fixture.administer(.authority(.revoke(confirmed: true)))
+            guard case .atRelays(.authority, let report) = reply else { throw TestFailure("\(reply)") }
+            #expect(report.inForce == 1 && report.relays == 1)
+        }
+    }
+
     @Test func aRemovedRelayEndsItsTunnelsAndRefuses() async throws {
         try await FeedFixture.with { fixture in
             let tunnel = try await fixture.relay.tunnel(to: fixture.origin.port, as: fixture.identity)
-            #expect(try await fixture.administer(.removeRelay(name: "localhost")) == .done)
+            #expect(try await fixture.administer(.removeRelay(name: fixture.enrolled.name)) == .done)
             #expect(try await eventually(within: .seconds(2)) { !tunnel.isOpen })
             #expect(try await fixture.relay.connect(to: fixture.origin.port, as: fixture.identity).status == 503)
         }
@@ -149,8 +158,8 @@ import Testing
         try await first.run(lease: .seconds(2)) { one in
             try await second.run { two in
                 let relays = [
-                    RelayAccess.Relay(try Endpoint("localhost:\(one.port)"), priority: 1),
-                    RelayAccess.Relay(try Endpoint("b.localhost:\(two.port)"), priority: 2),
+                    RelayAccess.Relay(try Endpoint("\(first.name):\(one.port)"), priority: 1),
+                    RelayAccess.Relay(try Endpoint("\(second.name):\(two.port)"), priority: 2),
                 ]
                 for relay in relays { try await Self.awaitWord(at: relay, trust, identity, for: origin) }
                 running.cancel()

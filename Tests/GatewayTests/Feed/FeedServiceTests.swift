@@ -1,5 +1,6 @@
 import Crypto
 import Foundation
+import HTTPTypes
 import NIOCore
 import SallyportBase
 import SallyportCore
@@ -170,6 +171,46 @@ import X509
                 ).status
             }
             #expect(statuses == [403, 200, 200])
+        }
+    }
+
+    @Test func moreRenewalsThanARelayNeedsAreRefusedAndItsFeedGoesOn() async throws {
+        try await withRelay { fixture, relay in
+            let client = try relay.client(of: fixture.port)
+            let request = try RelayKeys().request(named: relay.name)
+            let count = Int(RatePace.relayRenewals.burst)
+            for _ in 0..<count {
+                let _: RelayCertificates = try await client.post(FeedAPI.certificates, request)
+            }
+            let refused = try await fixture.post(
+                FeedAPI.certificates, Array(FeedCoding.encoder.encode(request)), as: relay.identity)
+            let wait = try #require(refused.fields[.retryAfter].flatMap { Int($0) })
+            #expect(refused.status == 429 && (300...361).contains(wait))
+            let error = await #expect(throws: GatewayError.self) {
+                let _: RelayCertificates = try await client.post(FeedAPI.certificates, request)
+            }
+            #expect(error?.code == .limited && (300...361).contains(error?.retryAfter ?? 0))
+            let renewals = try await fixture.data.entries().filter { $0[.action] == "relay.renew" }
+            #expect(renewals.count == count)
+            #expect(try await fixture.post(FeedAPI.applied, Self.body, as: relay.identity).status == 200)
+            let lines = try await lines(of: fixture, for: relay) { lines in
+                if case .beat = lines.last { true } else { false }
+            }
+            #expect(lines.count > 1)
+        }
+    }
+
+    @Test func aPortThatChangesAllTheTimeDoesNotFillTheAuditTrail() async throws {
+        try await withRelay { fixture, relay in
+            for port in 1...30 {
+                let report = Array(
+                    #"{"applied":\#(port),"echo":1,"port":\#(port),"renewals":[],"asks":false}"#.utf8)
+                #expect(try await fixture.post(FeedAPI.applied, report, as: relay.identity).status == 200)
+            }
+            let count = Int(RatePace.relayPorts.burst)
+            let changes = try await fixture.data.entries().filter { $0[.action] == "relay.port" }
+            #expect(changes.count == count)
+            #expect(await fixture.data.data.relays.relays.first?.port == UInt16(count))
         }
     }
 

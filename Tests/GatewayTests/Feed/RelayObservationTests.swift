@@ -74,7 +74,7 @@ import Testing
             let isReady = try await eventually { try await observed.get("/health/ready").status == 200 }
             let told = try await observed.get("/health/ready").text
             #expect(isReady && told.contains("\"feed\":{\"status\":\"ok\"},\"relay\":{\"status\":\"ok\"}"), "\(told)")
-            try await control.data.perform(.removeRelay(name: "localhost"))
+            try await control.data.perform(.removeRelay(name: EnrolledRelay.standardName))
             let isNotReady = try await eventually { try await observed.get("/health/ready").status == 503 }
             let reason = try await observed.get("/health/ready").text
             #expect(isNotReady && reason.contains("There is no word from the control gateways."), "\(reason)")

@@ -40,8 +40,12 @@ final class TestConnection: Sendable {
         return try await open(port: port, authority: trust.der, identity: identity)
     }
 
-    /// - Parameter authority: the only trusted authority, DER.
-    static func open(port: UInt16, authority: [UInt8], identity: ClientIdentity?) async throws -> TestConnection {
+    /// - Parameters:
+    ///   - name: of the one that listens, in its certificate.
+    ///   - authority: the only trusted authority, DER.
+    static func open(
+        port: UInt16, of name: String = "localhost", authority: [UInt8], identity: ClientIdentity?
+    ) async throws -> TestConnection {
         var configuration = TLSConfiguration.makeClientConfiguration()
         configuration.trustRoots = .certificates([try NIOSSLCertificate(bytes: authority, format: .der)])
         if let identity {
@@ -57,7 +61,7 @@ final class TestConnection: Sendable {
             .connect(to: SocketAddress(RelayFixture.loopback, port: port)) { channel in
                 channel.eventLoop.makeCompletedFuture {
                     try channel.pipeline.syncOperations.addHandlers([
-                        DrainingCloseHandler(), NIOSSLClientHandler(context: context, serverHostname: "localhost"),
+                        DrainingCloseHandler(), NIOSSLClientHandler(context: context, serverHostname: name),
                     ])
                     return try attach(to: channel)
                 }

@@ -57,7 +57,7 @@ struct ForeignSite: Sendable {
     private static func startGuard(_ options: [String], beside site: Site) async throws -> ChildProcess {
         let folder = site.folder.file("guard")
         let join = ["gateway", "join", "--data", folder]
-        let request = try await words(join + ["--role", "relay", "--name", "localhost", "--cluster", "foreign"])
+        let request = try await words(join + ["--role", "relay", "--name", "guard.localhost", "--cluster", "foreign"])
         let invitation = try await words(["gateway", "invite", request, "--data", site.data])
         _ = try await words(join + [invitation])
         let process = try ChildProcess(

@@ -169,6 +169,19 @@ import Testing
         #expect(try await program(["admin", "user", "list", "--data", data]).status == 0)
     }
 
+    @Test func withoutAModeInTheURLTheServerIsVerified() async throws {
+        let (authority, other) = (folder.file("database-ca.pem"), try TestAuthority(name: "Another CA"))
+        let open = url.replacing("sslmode=verify-full&", with: "")
+        let byName = open.replacing("@127.0.0.1:", with: "@localhost:") + "&hostaddr=127.0.0.1"
+        let stranger = open.replacing(authority, with: try folder.write(other.pem, to: "other-ca.pem"))
+        for (number, (text, reason)) in [(byName, "host name"), (stranger, "certificate verify failed")].enumerated() {
+            let outcome = try await program(
+                ["gateway", "init", "--data", folder.file("\(number)"), "--name", "localhost", "--database", text])
+            #expect(outcome.status != 0 && outcome.error.contains(reason), "\(outcome.error)")
+        }
+        _ = try await words("gateway", "init", "--data", folder.file("a"), "--name", "localhost", "--database", open)
+    }
+
     @Test func aSecondFleetInOneDatabaseIsRefused() async throws {
         _ = try await words("gateway", "init", "--data", folder.file("a"), "--name", "localhost", "--database", url)
         let again = try await program(

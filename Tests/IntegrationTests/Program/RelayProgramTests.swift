@@ -46,9 +46,9 @@ import Testing
         try await site.startGateway("--role", "control")
         let folder = site.folder.file("relay")
         let request = try await words(
-            "gateway", "join", "--role", "relay", "--name", "localhost", "--data", folder)
+            "gateway", "join", "--role", "relay", "--name", "relay.localhost", "--data", folder)
         let invitation = try await words("gateway", "invite", request, "--data", site.data)
-        #expect(try await words("gateway", "join", invitation, "--data", folder).contains("localhost"))
+        #expect(try await words("gateway", "join", invitation, "--data", folder).contains("relay.localhost"))
         let relay = try ChildProcess(
             Programs.gateway,
             [
@@ -76,7 +76,7 @@ import Testing
             #expect(fetched.status == 0 && fetched.output.contains("figures"), "\(fetched.error)")
             #expect(fleet.intranet.log.allSatisfy { $0.hasPrefix(Intranet.egress) })
             let listed = try await fleet.site.admin("relay", "list").output
-            #expect(listed.contains("IN FORCE") && listed.contains("LAST ANSWER") && listed.contains("localhost"))
+            #expect(listed.contains("IN FORCE") && listed.contains("LAST ANSWER") && listed.contains("relay.localhost"))
             let slow = try ChildProcess(
                 Programs.built("sallyport"),
                 [
@@ -126,7 +126,7 @@ import Testing
             defer { fleet.relay.signal(SIGCONT) }
             let blocked = try await fleet.site.admin("block", instance)
             #expect(blocked.output.contains("in force at 0 of 1 relay after "), "\(blocked.output)")
-            #expect(blocked.output.contains("; localhost has not "), "\(blocked.output)")
+            #expect(blocked.output.contains("; relay.localhost has not "), "\(blocked.output)")
         }
     }
 
@@ -145,7 +145,7 @@ import Testing
     @Test func aRemovedRelayRefuses() async throws {
         try await with { fleet in
             #expect(try await fleet.fetch().status == 0)
-            #expect(try await fleet.site.admin("relay", "remove", "localhost").output.contains("removed relay"))
+            #expect(try await fleet.site.admin("relay", "remove", "relay.localhost").output.contains("removed relay"))
             let refuses = try await eventually(within: .seconds(10)) { try await fleet.fetch().status != 0 }
             #expect(refuses)
             #expect(try await fleet.site.admin("relay", "list").output.contains("no relay is enrolled"))

@@ -12,6 +12,7 @@ struct FeedService: Sendable {
     let hub: FeedHub
     let current: CurrentState
     let logger: Logger
+    private let renewals = SharedLimiter<RelayIdentifier>(.relayRenewals)
 
     func addRoutes(to router: Router<ControlContext>) {
         router.get(RouterPath(FeedAPI.feed)) { try await feed($0, $1) }
@@ -92,6 +93,7 @@ struct FeedService: Sendable {
 
     private func certificates(_ request: Request, _ context: ControlContext) async throws -> Response {
         let relay = try await relay(context)
+        try await renewals.take(relay.id, at: data.clock(), or: "More renewals than a relay needs.")
         let certificates = try await data.renew(relay, Self.body(of: request))
         logger.info("A relay's certificates were renewed.", metadata: ["relay": "\(relay.id)"])
         return try Self.answer(certificates)

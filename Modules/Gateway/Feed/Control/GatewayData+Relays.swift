@@ -10,11 +10,15 @@ extension GatewayData {
     ///
     /// - Parameter text: the request, as the relay printed it.
     /// - Returns: the invitation that answers it.
-    func relayInvitation(for text: String, _ note: AuditNote) async throws -> String {
+    func relayInvitation(
+        for text: String, _ note: AuditNote
+    ) async throws -> AdministrationReply.InvitedRelay {
         let request = try RelayRequest(text)
         guard let host = try? Host(request.name) else {
             throw GatewayError(.invalid, "The request does not name the relay by a host name.")
         }
+        // Of this one, which may not have told the fleet of itself yet; of the others, the store knows.
+        guard host.bareText != settings.name else { throw RelayTable.hasNameOfGateway(host.bareText) }
         guard Route.isClusterName(request.cluster) else {
             throw GatewayError(.invalid, "The request does not name a cluster.")
         }
@@ -28,7 +32,8 @@ extension GatewayData {
             id: id, name: host.bareText, cluster: request.cluster, added: clock(),
             serials: [CertificateAuthority.serial(ofDER: Array(certificates.client))])
         try await reviseRelays(note.with(.target, record.name)) { try $0.add(record) }
-        return try RelayInvitation(id: id, certificates: certificates, controls: controls).text
+        let invitation = try RelayInvitation(id: id, certificates: certificates, controls: controls).text
+        return .init(invitation: invitation, name: record.name, cluster: record.cluster)
     }
 
     func removeRelay(named name: String, _ note: AuditNote) async throws {
@@ -78,12 +83,21 @@ extension GatewayData {
         return record
     }
 
-    /// Notes where a relay listens, which configurations then say.
+    /// Notes where a relay listens, which configurations then say. A change above the relay's pace is left out: the relay
+    /// says it again with its next report, and nothing else of its reports is held up.
     func note(_ presented: PresentedRelay, listensOn port: UInt16) async throws {
-        guard let record = relays.relay(presented.id), record.port != port, port != 0 else { return }
-        try await reviseRelays(maintenance("relay.port", record.name)) { table in
-            guard let place = table.relays.firstIndex(where: { $0.id == presented.id }) else { return }
-            table.relays[place].port = port
+        guard let record = relays.relay(presented.id), record.port != port, port != 0,
+            relayPorts.takes(presented.id, at: clock())
+        else { return }
+        do {
+            try await reviseRelays(maintenance("relay.port", record.name)) { table in
+                guard let place = table.relays.firstIndex(where: { $0.id == presented.id }) else { return }
+                table.relays[place].port = port
+            }
+        } catch {
+            // Or else a store that is away would use up the pace.
+            relayPorts.charges(presented.id, -1)
+            throw error
         }
     }
 

@@ -1,3 +1,5 @@
+internal import SallyportCore
+
 /// In how many relays a change is in force.
 package struct RelayReport: Sendable, Hashable, Codable {
     /// A relay that has not applied the change in time.
@@ -22,9 +24,40 @@ extension AdministrationCommand {
     var withdraws: Bool {
         switch self {
         case .apply(_, _, let isDryRun, _): !isDryRun
-        case .withdraw(_, let withdrawal, _): withdrawal != .unblock && withdrawal != .unlock
-        case .removeUser, .removeApplication, .unentitle, .removeServer, .setRoute, .removeRoute: true
-        default: false
+        case .withdraw(_, let withdrawal, _): withdrawal.takesAccess
+        case .authority(let action): action.endsCertificates
+        // It may replace one that led through relays.
+        case .addServer(let server): Route(server.route)?.isRelay != true
+        case .removeUser, .removeApplication, .unentitle, .removeServer, .setRoute, .removeRoute, .setDefaultDomains,
+            .setCluster, .removeCluster, .removeGateway:
+            true
+        // Apps are told of these, and relays do not judge by them; a relay that is removed answers nothing any more.
+        case .configureApplication, .setLogging, .setExtraInfo, .setPrincipalName, .setLease, .setPolicy, .blockTLS,
+            .unblockTLS, .setTLSFloor, .allowScheme, .forbidScheme, .addRealm, .removeRealm, .removeRelay:
+            false
+        case .addUser, .addApplication, .entitle, .issueKey, .revokeKeys, .invite, .audit: false
+        case .listUsers, .listApplications, .listServers, .listRoutes, .listClusters, .listKeys, .listRealms, .show,
+            .listInstances, .listRelays, .listGateways, .showFleet:
+            false
+        }
+    }
+}
+
+extension Gateway.Withdrawal {
+    fileprivate var takesAccess: Bool {
+        switch self {
+        case .block, .lock, .lockIdle, .lockForPasswordChange, .wipe: true
+        case .unblock, .unlock: false
+        }
+    }
+}
+
+extension AuthorityAction {
+    /// Whether certificates that were accepted are not any more, or end with it.
+    fileprivate var endsCertificates: Bool {
+        switch self {
+        case .finish, .revoke: true
+        case .status, .rotate: false
         }
     }
 }

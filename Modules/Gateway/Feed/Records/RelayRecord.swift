@@ -79,3 +79,51 @@ struct RelayTable: Sendable, Hashable, Codable {
         return relays.remove(at: place)
     }
 }
+
+// MARK: Beside gateways
+
+/// A relay's certificate for its listener would be that of a control gateway of the same name: apps and relays know a
+/// gateway by its name only. So none is added under the name of the other.
+extension RelayTable {
+    private static func host(of relay: RelayRecord) -> SallyportCore.Host? { try? Host(relay.name) }
+
+    /// The relays that another table has not.
+    private func added(to old: RelayTable) -> [RelayRecord] { relays.filter { old.relay($0.id) == nil } }
+
+    func hasAdded(to old: RelayTable) -> Bool { !added(to: old).isEmpty }
+
+    /// - Throws: `exists` if a relay that the old table has not has the name of a gateway.
+    func check(addedTo old: RelayTable, beside gateways: [GatewayRecord]) throws(GatewayError) {
+        let hosts = gateways.reduce(into: Set<SallyportCore.Host>()) { $0.formUnion($1.hosts) }
+        for relay in added(to: old) {
+            guard let host = Self.host(of: relay), hosts.contains(host) else { continue }
+            throw Self.hasNameOfGateway(relay.name)
+        }
+    }
+
+    static func hasNameOfGateway(_ name: String) -> GatewayError {
+        GatewayError(
+            .exists,
+            "There is a gateway \(name): a relay has a name of its own, since apps and relays know a gateway by its name."
+        )
+    }
+
+    /// - Parameter hosts: the names of a gateway that is added.
+    /// - Throws: `exists` if a relay has one of them.
+    func check(besideGatewayNamed hosts: Set<SallyportCore.Host>) throws(GatewayError) {
+        let taken = relays.first { relay in Self.host(of: relay).map { hosts.contains($0) } ?? false }
+        guard let taken else { return }
+        throw GatewayError(
+            .exists,
+            "There is a relay \(taken.name): a gateway has a name of its own, since apps and relays know it by its name. "
+                + "`admin relay remove` ends the relay's enrolment.")
+    }
+}
+
+extension GatewayRecord {
+    /// At which apps and relays find it, each in its one spelling.
+    var hosts: Set<SallyportCore.Host> {
+        let named = try? Host(name)
+        return Set([named, control.host, relay?.host].compactMap(\.self))
+    }
+}

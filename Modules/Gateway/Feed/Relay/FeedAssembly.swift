@@ -50,6 +50,7 @@ struct FeedAssembly: Sendable {
     mutating func received(_ line: FeedLine) throws(GatewayError) -> Event {
         switch (line, phase) {
         case (.removed, _): return .removed
+        case (.unknown, _): return .nothing
         case (.beat(let beat), .between): return .beat(beat)
         case (.begin(let from, let revision), .between):
             phase = .collecting(from: from, to: revision, Parts())
@@ -101,7 +102,8 @@ extension FeedAssembly.Parts {
                 throw GatewayError(.invalid, "The feed has more instances than a relay takes.")
             }
             instances += value.map(\.record)
-        case .begin, .end, .beat, .removed: throw GatewayError(.invalid, "A line of the feed is out of place.")
+        case .begin, .end, .beat, .removed, .unknown:
+            throw GatewayError(.invalid, "A line of the feed is out of place.")
         }
     }
 

@@ -29,7 +29,8 @@ struct FeedClient: Sendable {
     }
 
     /// - Parameter body: called with each line, without its end.
-    /// - Throws: `forbidden` for a relay that was removed, `expired`, `unreachable`, `invalid`, and what `body` throws.
+    /// - Throws: `forbidden` for a relay that was removed, `expired`, `limited`, `unreachable`, `invalid`, and what `body`
+    ///   throws.
     func receive(_ path: String, _ body: ([UInt8]) async throws -> Void) async throws {
         try await withConnection { inbound, outbound in
             try await outbound.write(.head(head(.GET, path)))
@@ -38,7 +39,7 @@ struct FeedClient: Sendable {
             var failure = FailedAnswer()
             for try await part in inbound {
                 switch part {
-                case .head(let head): failure.status = head.status
+                case .head(let head): failure.begin(head)
                 case .body(let buffer) where failure.status == .ok:
                     for line in try lines.append(buffer.readableBytesView) { try await body(line) }
                 case .body(let buffer): failure.body += Array(buffer.readableBytesView.prefix(ControlAPI.Limits.error))
@@ -142,7 +143,7 @@ private struct FeedExchange {
         var answer = FailedAnswer()
         while let part = try await answers.next(isolation: #isolation) {
             switch part {
-            case .head(let head): answer.status = head.status
+            case .head(let head): answer.begin(head)
             case .body(let buffer):
                 answer.body += buffer.readableBytesView
                 guard answer.body.count <= ControlAPI.Limits.request else {
@@ -159,18 +160,24 @@ private struct FeedExchange {
 
 /// An answer, and whether it is a refusal.
 private struct FailedAnswer {
-    var status = HTTPResponseStatus.ok
+    private(set) var status = HTTPResponseStatus.ok
+    private var retryAfter: Int?
     var body: [UInt8] = []
+
+    mutating func begin(_ head: HTTPResponseHead) {
+        status = head.status
+        retryAfter = head.headers["retry-after"].first.flatMap { Int($0) }
+    }
 
     func check() throws(GatewayError) {
         guard status != .ok else { return }
         let failure = try? WireJSON.decode(ControlAPI.Failure.self, from: body, limit: ControlAPI.Limits.request)
-        guard status == .forbidden else {
-            throw GatewayError(.unreachable, "The gateway answered with \(status.code).")
+        let message = failure?.error.message ?? "The gateway refuses this relay."
+        switch status {
+        case .forbidden: throw GatewayError(failure?.error.name == "forbidden" ? .forbidden : .expired, message)
+        case .tooManyRequests: throw GatewayError(.limited, message, retryAfter: retryAfter)
+        default: throw GatewayError(.unreachable, "The gateway answered with \(status.code).")
         }
-        throw GatewayError(
-            failure?.error.name == "forbidden" ? .forbidden : .expired,
-            failure?.error.message ?? "The gateway refuses this relay.")
     }
 }
 

@@ -312,6 +312,7 @@ extension RelayFeed {
                     }
                 }
             }
+            // Longer than a gateway that limits renewals asks to wait.
             try? await Task.sleep(for: .seconds(3600))
         }
     }

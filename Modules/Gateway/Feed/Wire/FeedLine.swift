@@ -4,6 +4,11 @@ internal import SallyportWire
 /// A line of the feed: a JSON object with one member, as Docs/Wire.md describes it.
 ///
 /// An update is `begin`, its parts in any order, and `end`. It takes effect at `end`, as a whole.
+///
+/// Relays and gateways of neighbouring versions stand beside each other. A relay passes over lines and members that it does
+/// not know; so what a later version adds is sent as it is only where a relay that does not know it allows no more without
+/// it. Everything else raises ``level``, and an update that has it says so in its `begin`. As a gateway writes nothing into
+/// the fleet's database that is above its feature level, it sends nothing above the level that this one has.
 enum FeedLine: Sendable, Hashable {
     /// - Parameters:
     ///   - from: the update holds what changed after this revision; nil if it is everything.
@@ -22,7 +27,11 @@ enum FeedLine: Sendable, Hashable {
     case beat(FeedBeat)
     /// The relay was removed: it has no right to anything any more. The last line.
     case removed
+    /// Of a kind that a later version has added. Never sent.
+    case unknown
 
+    /// What a relay of this version understands, and a gateway of it sends at most.
+    static let level = 1
     /// The longest line, in bytes, without its end.
     static let limit = 1 << 20
     /// The most instances of one line.
@@ -56,19 +65,26 @@ extension FeedLine: Codable {
     private struct Beginning: Codable {
         var from: Int64?
         var revision: Int64
+        /// The least level that a relay needs which applies the update; left out for 1.
+        var level: Int?
     }
 
     init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
-        guard let key = container.allKeys.first, container.allKeys.count == 1 else {
+        guard container.allKeys.count <= 1 else {
             throw DecodingError.dataCorrupted(
                 .init(codingPath: decoder.codingPath, debugDescription: "A line has one member."))
+        }
+        guard let key = container.allKeys.first else {
+            self = .unknown
+            return
         }
         self =
             switch key {
             case .begin:
                 try {
                     let beginning = try container.decode(Beginning.self, forKey: key)
+                    guard beginning.level ?? 1 <= Self.level else { throw Self.isAbove(beginning.level ?? 1) }
                     return .begin(from: beginning.from, revision: beginning.revision)
                 }()
             case .authorities: .authorities(try container.decode(FeedAuthorities.self, forKey: key))
@@ -95,19 +111,29 @@ extension FeedLine: Codable {
         case .end(let revision): try container.encode(revision, forKey: .end)
         case .beat(let beat): try container.encode(beat, forKey: .beat)
         case .removed: try container.encode(true, forKey: .removed)
+        case .unknown: break
         }
     }
 }
 
 extension FeedLine {
-    /// - Throws: `invalid` for what is no line, or is too long.
+    /// - Throws: `invalid` for what is no line, is too long, or needs a relay of a later version.
     init(_ bytes: [UInt8]) throws(GatewayError) {
         guard bytes.count <= Self.limit else { throw Self.tooLong }
         do {
             self = try FeedCoding.decoder.decode(FeedLine.self, from: Data(bytes))
+        } catch let error as GatewayError {
+            throw error
         } catch {
             throw GatewayError(.invalid, "A line of the feed is not understood.", underlying: error)
         }
+    }
+
+    private static func isAbove(_ level: Int) -> GatewayError {
+        GatewayError(
+            .invalid,
+            "The feed needs a relay of level \(level), and this one has \(Self.level): upgrade this relay. Until then it follows "
+                + "gateways of an earlier version only.")
     }
 
     static var tooLong: GatewayError { GatewayError(.invalid, "A line of the feed has more than \(limit) bytes.") }

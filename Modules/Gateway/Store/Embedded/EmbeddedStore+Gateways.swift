@@ -7,7 +7,11 @@ extension EmbeddedStore {
         let presence = GatewayPresence(seen: now, applied: newest)
         let revision = try await write { transaction, collections in
             try transaction.set(presence, for: id, in: collections.presences)
-            guard try transaction.value(for: id, in: collections.gateways) != gateway else { return ((), nil) }
+            let old = try transaction.value(for: id, in: collections.gateways)
+            guard old != gateway else { return ((), nil) }
+            if old?.hosts != gateway.hosts {
+                try transaction.value(for: "relays", in: collections.relays)?.check(besideGatewayNamed: gateway.hosts)
+            }
             try transaction.set(gateway, for: id, in: collections.gateways)
             return ((), try transaction.advance(collections) { $0.gateways = $0.newest })
         }.revision

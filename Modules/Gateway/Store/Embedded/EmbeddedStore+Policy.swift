@@ -74,6 +74,9 @@ extension EmbeddedStore {
             guard let new = try edit(old), new != old else {
                 return AuditedChange(value: (), event: note.event(changed: false))
             }
+            if new.hasAdded(to: old) {
+                try new.check(addedTo: old, beside: transaction.all(in: collections.gateways).map(\.1))
+            }
             try transaction.set(new, for: "relays", in: collections.relays)
             let revision = try transaction.advance(collections) { $0.relays = $0.newest }
             return AuditedChange(value: (), revision: revision, event: note.event())

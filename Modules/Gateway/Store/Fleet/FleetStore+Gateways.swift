@@ -20,6 +20,7 @@ extension FleetStore {
                 if let old { mark.gateways.toggle(key.gatewayHash.digest(of: [old])) }
                 mark.gateways.toggle(key.gatewayHash.digest(of: gateway.id, mark.revision))
             }
+            if old?.value.hosts != gateway.hosts { try await transaction.checkRelays(beside: gateway, key) }
             try await transaction.run(
                 """
                 INSERT INTO gateway (id, role, revision, applied, seen, body) VALUES ($1, 'gateway', $2, 0, $3, $4)
@@ -95,6 +96,12 @@ extension FleetTransaction {
         let revision = try await advance(from: known, key, edit)
         try await run("UPDATE fleet SET gateways = $1", [.integer(revision)])
         return revision
+    }
+
+    /// Under the lock of the fleet, as relays are added.
+    fileprivate func checkRelays(beside gateway: GatewayRecord, _ key: FleetKey) async throws {
+        let relays: Revised<RelayTable>? = try await single("relay", after: 0, key)
+        try relays?.value.check(besideGatewayNamed: gateway.hosts)
     }
 
     /// Under the lock of the fleet, so that no two gateways are each the last one.

@@ -67,6 +67,11 @@ extension FleetStore {
             let revision = try await transaction.advance(from: newest, key) { mark in
                 try mark.change(\.relays, from: old.revision)
             }
+            if new.hasAdded(to: old.value) {
+                // Under the lock of the fleet, as gateways are entered.
+                let rows = try await transaction.run("SELECT id, revision, body FROM gateway", [])
+                try new.check(addedTo: old.value, beside: rows.map(key.openGateway).map(\.value))
+            }
             try await transaction.run(
                 """
                 INSERT INTO relay (revision, body) VALUES ($1, $2)

@@ -1,0 +1,36 @@
+import SallyportCore
+import Testing
+
+@testable import SallyportGateway
+
+/// Which commands wait for relays.
+@Suite struct RelayReportTests {
+    private static let taking: [AdministrationCommand] = [
+        .apply(yaml: "", prune: false, dryRun: false, confirmed: false), .removeUser("ann", confirmed: true),
+        .removeApplication(entitlement: "com.example.report", version: "1.0.0.0", confirmed: true),
+        .unentitle(user: "ann", entitlement: "com.example.report", version: "1.0.0.0", confirmed: true),
+        .addServer(.init(endpoint: "a.example:443", route: "deny")),
+        .addServer(.init(endpoint: "a.example:443", route: "direct")), .removeServer(endpoint: "a.example:443"),
+        .setRoute(domain: "corp.example", route: "relay", ports: nil), .removeRoute(domain: "corp.example"),
+        .setDefaultDomains([]), .setCluster(name: "squid", relays: [.init(endpoint: "squid.example:3129")]),
+        .removeCluster(name: "squid"), .removeGateway("b.example"), .authority(.finish(confirmed: false)),
+        .authority(.revoke(confirmed: false)), .withdraw(instance: "", .block), .withdraw(instance: "", .lockIdle),
+        .withdraw(instance: "", .wipe),
+    ]
+
+    private static let others: [AdministrationCommand] = [
+        .apply(yaml: "", prune: true, dryRun: true, confirmed: false), .addUser("ann"),
+        .addServer(.init(endpoint: "a.example:443")),
+        .addServer(.init(endpoint: "a.example:443", route: "relay:squid")), .authority(.status), .authority(.rotate),
+        .withdraw(instance: "", .unblock), .withdraw(instance: "", .unlock), .removeRelay(name: "relay-a.example"),
+        .setTLSFloor(version: "1.3"), .showFleet,
+    ]
+
+    @Test(arguments: taking) func whatTakesSomethingAwayWaits(_ command: AdministrationCommand) {
+        #expect(command.withdraws)
+    }
+
+    @Test(arguments: others) func whatRelaysDoNotJudgeByDoesNot(_ command: AdministrationCommand) {
+        #expect(!command.withdraws)
+    }
+}
