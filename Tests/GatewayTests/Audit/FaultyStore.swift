@@ -168,5 +168,7 @@ final class FaultyStore: GatewayStore {
         try await store.remove(gateway, audit: note)
     }
 
+    func warning() async -> String? { await store.warning() }
+
     func close() async { await store.close() }
 }

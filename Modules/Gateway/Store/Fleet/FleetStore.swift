@@ -53,6 +53,8 @@ actor FleetStore: GatewayStore {
         }
     }
 
+    func warning() async -> String? { await database.warning() }
+
     func news() -> AsyncStream<Void> { database.notifications(of: Self.channel) }
 
     func audited() -> AsyncStream<AuditEntry> { audits }
