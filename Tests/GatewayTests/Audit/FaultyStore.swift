@@ -32,7 +32,7 @@ final class FaultyStore: GatewayStore {
     func hold() { reading.withLock { $0.isHeld = true } }
 
     func release() {
-        let waiters = reading.withLock { state in
+        let waiters = reading.withLock { state -> [CheckedContinuation<Void, Never>] in
             defer { state.waiters = [] }
             state.isHeld = false
             return state.waiters
@@ -80,8 +80,8 @@ final class FaultyStore: GatewayStore {
 
     func changes(after revision: Int64?) async throws -> StoredChanges {
         let changes = try await store.changes(after: revision)
-        await withCheckedContinuation { continuation in
-            let isHeld = reading.withLock { state in
+        await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
+            let isHeld = reading.withLock { state -> Bool in
                 state.positions.append(revision)
                 if state.isHeld { state.waiters.append(continuation) }
                 return state.isHeld
