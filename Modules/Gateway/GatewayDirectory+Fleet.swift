@@ -30,6 +30,14 @@ extension GatewayDirectory {
         }
     }
 
+    /// What an administrator should know of a fleet's database; nil for nothing.
+    package static func warning(ofDatabase url: String, through databases: DatabaseOpener?) async -> String? {
+        guard let database = try? databases?(url) else { return nil }
+        let warning = await database.warning()
+        await database.close()
+        return warning
+    }
+
     private static func fleet(
         of store: SecureStore, at path: String
     ) throws -> (OwnStore, OwnStore.Content, FleetMembership) {

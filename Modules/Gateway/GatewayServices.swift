@@ -45,6 +45,9 @@ struct GatewayServices: Service {
         // Before any client sees the certificates.
         try await data.renewOwnCertificates()
         try await data.renewTokenKeys()
+        if let warning = await data.store.warning() {
+            logger.warning("Look at the fleet's database.", metadata: ["reason": "\(warning)"])
+        }
         let registry = metrics.map { _ in PrometheusRegistry(metrics: MetricDescription.all) }
         let parts = try await makeParts(.both(registry))
         await observe(parts)

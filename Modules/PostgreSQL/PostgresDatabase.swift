@@ -32,6 +32,8 @@ package actor PostgresDatabase: FleetDatabase {
         dialer = PostgresDialer(options: try PostgresOptions(url), loop: EventLoopGroup.shared.next())
     }
 
+    package nonisolated var hostCount: Int { dialer.options.hosts.count }
+
     package func close() async {
         isClosed = true
         for listener in listeners { listener.cancel() }

@@ -20,6 +20,14 @@ import Testing
         #expect(lines(revision: 7)[1] == "this one  has revision 7 in force")
     }
 
+    @Test func aWarningStandsBelowTheStore() {
+        var fleet = AdministrationReply.FleetEntry(revision: 7, applied: 7, relays: [])
+        fleet.warning = "Two hosts."
+        let lines = FleetText.text(of: fleet, at: Date()).split(separator: "\n")
+        #expect(lines[0] == "store     at revision 7" && lines[1] == "warning   Two hosts.")
+        #expect(lines[2] == "this one  has revision 7 in force")
+    }
+
     @Test func whatTheStoreSaysIsShown() {
         let lines = lines(revision: nil, fault: "The database cannot be reached.")
         #expect(lines[0] == "store     FAULT: The database cannot be reached.")

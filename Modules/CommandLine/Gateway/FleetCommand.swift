@@ -75,9 +75,9 @@ enum FleetText {
         let store = fleet.fault.map { "store     FAULT: \($0)" } ?? "store     at revision \(fleet.revision ?? 0)"
         let isBehind = fleet.revision.map { $0 != fleet.applied } ?? false
         let here = "this one  has revision \(fleet.applied) in force" + (isBehind ? ", and is behind" : "")
-        return [
-            store, here, "", GatewayTable.text(of: fleet.gateways, at: now), "", RelayTable.text(of: fleet.relays),
-        ].joined(separator: "\n")
+        let lines = [store] + (fleet.warning.map { ["warning   \($0)"] } ?? []) + [here]
+        let tables = [GatewayTable.text(of: fleet.gateways, at: now), RelayTable.text(of: fleet.relays)]
+        return ([lines.joined(separator: "\n")] + tables).joined(separator: "\n\n")
     }
 
     static func text(of restoration: FleetRestoration) -> String {

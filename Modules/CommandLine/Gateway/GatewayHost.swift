@@ -57,6 +57,9 @@ struct GatewayHost {
                 through: Self.databases)
         }
         protection.warnIfDefault()
+        if let database, let warning = await GatewayDirectory.warning(ofDatabase: database, through: Self.databases) {
+            StandardStreams.error("warning: \(warning)")
+        }
         return Made(data: location.data, name: name, recoveryKey: recoveryKey?.reveal())
     }
 

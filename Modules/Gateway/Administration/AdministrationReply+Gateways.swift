@@ -7,6 +7,8 @@ extension AdministrationReply {
         package var revision: Int64?
         /// Why not.
         package var fault: String?
+        /// What to look at, though the store answers.
+        package var warning: String?
         /// The revision that is in force at this gateway.
         package var applied: Int64
         /// None if the store does not answer.

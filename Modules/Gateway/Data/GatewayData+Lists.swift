@@ -37,6 +37,7 @@ extension GatewayData {
         var fleet = AdministrationReply.FleetEntry(applied: reached, relays: relayEntries)
         do {
             fleet.revision = try await store.confirm()
+            fleet.warning = await store.warning()
             fleet.gateways = try await gatewayEntries()
         } catch {
             fleet.fault = GatewayError(error).message

@@ -115,8 +115,15 @@ protocol GatewayStore: AuditStore {
     /// - Returns: the revision; nil if there is no such record.
     func remove(_ gateway: GatewayIdentifier, audit note: AuditNote) async throws -> Int64?
 
+    /// What an administrator should know of the store; nil for nothing.
+    func warning() async -> String?
+
     /// Ends ``news()``. Later calls throw.
     func close() async
+}
+
+extension GatewayStore {
+    func warning() async -> String? { nil }
 }
 
 /// A value and the revision that it came with.

@@ -32,7 +32,7 @@ final class FaultyStore: GatewayStore {
     func hold() { reading.withLock { $0.isHeld = true } }
 
     func release() {
-        let waiters = reading.withLock { state in
+        let waiters = reading.withLock { state -> [CheckedContinuation<Void, Never>] in
             defer { state.waiters = [] }
             state.isHeld = false
             return state.waiters
@@ -81,8 +81,8 @@ final class FaultyStore: GatewayStore {
     func changes(after revision: Int64?) async throws -> StoredChanges {
         guard fault.withLock({ $0 }) == nil else { throw Self.failure }
         let changes = try await store.changes(after: revision)
-        await withCheckedContinuation { continuation in
-            let isHeld = reading.withLock { state in
+        await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
+            let isHeld = reading.withLock { state -> Bool in
                 state.positions.append(revision)
                 if state.isHeld { state.waiters.append(continuation) }
                 return state.isHeld
@@ -171,6 +171,8 @@ final class FaultyStore: GatewayStore {
     func remove(_ gateway: GatewayIdentifier, audit note: AuditNote) async throws -> Int64? {
         try await store.remove(gateway, audit: note)
     }
+
+    func warning() async -> String? { await store.warning() }
 
     func close() async { await store.close() }
 }

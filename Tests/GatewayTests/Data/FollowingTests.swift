@@ -20,7 +20,7 @@ import Testing
     /// Reads what there is before `change`, and lets the gateway have it once `call` has come to the read that is under
     /// way.
     private func duringARead(
-        change: () async throws -> Void = {}, _ call: @escaping @Sendable () async throws -> Void
+        _ call: @escaping @Sendable () async throws -> Void, change: () async throws -> Void = {}
     ) async throws {
         let count = store.positions.count
         store.hold()
@@ -38,8 +38,10 @@ import Testing
     private var hasReadEverything: Bool { store.positions.last.map { $0 == nil } ?? false }
 
     @Test func whatWasCommittedBeforeACallIsKnownAfterIt() async throws {
-        try await duringARead(change: { try await fixture.perform(.addUser("late")) }) { [data] in
+        try await duringARead { [data] in
             try await data.catchUp()
+        } change: {
+            try await fixture.perform(.addUser("late"))
         }
         #expect(await data.directory.users["late"] != nil)
     }

@@ -187,6 +187,17 @@ import Testing
         await database.close()
     }
 
+    @Test func severalHostsOfWhichNoneWaitsForAnotherAreAWarning() async throws {
+        let one = try TestFleet.database()
+        #expect(await one.warning() == nil)
+        await one.close()
+        let deaf = try DeafListener()
+        let two = try TestFleet.database(besides: deaf.port)
+        let warning = await two.warning()
+        #expect(warning?.contains("2 hosts") == true && warning?.contains("synchronous_standby_names") == true)
+        await two.close()
+    }
+
     @Test func aStatementThatTakesTooLongEndsItsConnection() async throws {
         let database = try TestFleet.database()
         await #expect(throws: GatewayError(.unreachable, "")) {

@@ -55,6 +55,8 @@ actor FleetStore: GatewayStore {
         }
     }
 
+    func warning() async -> String? { await database.warning() }
+
     func news() -> AsyncStream<Void> {
         database.notifications(of: Self.channel, watching: "SELECT revision FROM fleet")
     }
