@@ -54,9 +54,9 @@ final class HTTP1Connection: HTTPConnection, DescriptorHandler {
     private var sendInterest = Interest.none
     private var watched = Interest.none
     private var isFlooding = false
-    private lazy var continueTimer = LoopTimer { [unowned self] in
-        mayContinue()
-        receive()
+    private lazy var continueTimer = LoopTimer { [weak self] in
+        self?.mayContinue()
+        self?.receive()
     }
 
     /// - Parameter first: bytes that arrived while libcurl still read.
@@ -130,7 +130,6 @@ final class HTTP1Connection: HTTPConnection, DescriptorHandler {
     func release() -> Bool {
         if let exchange { lastFields = exchange.download.takeFields() }
         exchange = nil
-        if sending.phase == .awaitsContinue { pool.loop.set(continueTimer, at: nil) }
         guard !isClosed, isAnswerWhole, sending.isOver, !isSpent, !isReadable || hasNothingToRead else { return false }
         idleSince = pool.now
         isReadable = false
@@ -197,10 +196,17 @@ final class HTTP1Connection: HTTPConnection, DescriptorHandler {
     }
 
     private func giveUpSending() {
+        waitsNoLonger()
         sending.giveUp()
         isSpent = true
         isReadable = true
         if isAnswerWhole { finish() }
+    }
+
+    /// The body will not be sent: it does not wait for `100 Continue` any more. The loop keeps a timer that is set, even
+    /// if its connection is gone.
+    private func waitsNoLonger() {
+        if sending.phase == .awaitsContinue { pool.loop.set(continueTimer, at: nil) }
     }
 
     // MARK: Receiving
@@ -356,7 +362,6 @@ final class HTTP1Connection: HTTPConnection, DescriptorHandler {
         body = BodyReader(length, lineLimit: exchange.request.headerLimit.bytes)
         // A server that refuses a request does not read the rest of it (RFC 9112 §9.3), so the rest is not sent.
         guard !sending.isOver, framing.status >= 400 || sending.phase == .awaitsContinue else { return }
-        if sending.phase == .awaitsContinue { pool.loop.set(continueTimer, at: nil) }
         giveUpSending()
     }
 
@@ -411,6 +416,7 @@ final class HTTP1Connection: HTTPConnection, DescriptorHandler {
         isReadable = false
         isClosed = true
         exchange = nil
+        waitsNoLonger()
         forget()
     }
 
