@@ -63,6 +63,31 @@ struct FlowTests {
         #expect(received.withLock { $0 } == 10_000_000)
     }
 
+    /// A piece of the body takes longer than the idle time-out, and goes bit by bit.
+    @Test func aServerThatTakesABodySlowlyIsNotIdle() async throws {
+        let count = 256 << 10
+        let (narrowed, narrow) = AsyncStream.makeStream(of: Void.self)
+        let server = try TestServer(receiveBuffer: 8 << 10) { connection in
+            guard connection.readHead() != nil, connection.narrowPeer() else { return }
+            narrow.finish()
+            var rest = count
+            while rest > 0, case let bytes = connection.read(upTo: min(rest, 4 << 10)), !bytes.isEmpty {
+                rest -= bytes.count
+                // What the kernels hold at the end is no reason to wait.
+                if rest > 32 << 10 { connection.pause(.milliseconds(15)) }
+            }
+            connection.write("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+        }
+        let body = RequestBody.once(length: Int64(count)) { writer in
+            for await _ in narrowed {}
+            try await writer.write([UInt8](repeating: 1, count: count))
+        }
+        var request = try ExchangeRequest(.put, server.url(), body: body)
+        request.idleTimeout = .milliseconds(500)
+        #expect(try await transport.exchange(request, via: path).head.status == .ok)
+        #expect(server.acceptedConnections == 1)
+    }
+
     @Test(arguments: [0, 1, 1000, 70_000, 3_000_000])
     func bodiesOfAllKindsArriveWhole(_ count: Int) async throws {
         let server = try TestServer { connection in

@@ -170,7 +170,11 @@ final class HTTP1Connection: HTTPConnection, DescriptorHandler {
     }
 
     private func sent(_ count: Int, _ exchange: Exchange) {
-        if count > 0 { exchange.state.sentBytes() }
+        if count > 0 {
+            exchange.state.sentBytes()
+            // A slow server may take one piece of a body for longer than the idle time-out.
+            exchange.moved()
+        }
         sending.sent(count)
     }
 
