@@ -215,6 +215,27 @@ struct FlowTests {
         #expect(second?.code == .resourceTimeout)
     }
 
+    /// The body's source has nothing, and the server has refused the rest: it is the server that is waited for.
+    @Test func silenceBehindARefusalEndsByTheIdleTimeout() async throws {
+        let server = try TestServer { connection in
+            guard connection.readHead() != nil else { return }
+            connection.write("HTTP/1.1 413 Content Too Large\r\nContent-Length: 2\r\n\r\n")
+            connection.awaitEnd()
+        }
+        let (held, hold) = AsyncStream.makeStream(of: Void.self)
+        let body = RequestBody.once(length: 5) { _ in
+            for await _ in held {}
+        }
+        var request = try ExchangeRequest(.post, server.url(), body: body)
+        request.idleTimeout = .milliseconds(200)
+        request.deadline = .now + .seconds(2)
+        let response = try await transport.exchange(request, via: path)
+        #expect(response.head.status.code == 413)
+        await #expect(throws: LoadError(.idleTimeout, "")) { try await response.body.collect(upTo: .bytes(2)) }
+        #expect(server.acceptedConnections == 1)
+        hold.finish()
+    }
+
     @Test(arguments: [(65_000, true), (66_000, false)])
     func theHeaderBlockIsLimited(_ bytes: Int, _ isTaken: Bool) async throws {
         let server = try TestServer {

@@ -77,7 +77,11 @@ final class Exchange: Attempt, LoopObject {
     /// Bytes came or went.
     func moved() { if let pool { state.moved(at: pool.now) } }
 
-    var isSendingPaused: Bool { upload?.isPaused ?? false }
+    /// Whether the request waits for the source of its body. One that is given up waits for the server alone.
+    var isSendingPaused: Bool {
+        guard let upload, upload.isPaused, let connection = attempt.connection else { return false }
+        return !connection.hasGivenUpSending
+    }
 
     // MARK: Answer
 

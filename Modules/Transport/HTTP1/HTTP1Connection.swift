@@ -199,6 +199,8 @@ final class HTTP1Connection: HTTPConnection, DescriptorHandler {
         }
     }
 
+    var hasGivenUpSending: Bool { sending.phase == .isGivenUp }
+
     private func giveUpSending() {
         waitsNoLonger()
         sending.giveUp()
