@@ -160,6 +160,33 @@ struct FlowTests {
         #expect(try await eventually { server.openConnections == 0 })
     }
 
+    /// Neither bytes that wait for their reader nor those of a body that is passed on when it is whole.
+    @Test(arguments: [nil, ByteCount.kilobytes(1)])
+    func bytesBeforeAWithdrawalAreNotRead(_ collectsUpTo: ByteCount?) async throws {
+        let isWritten = Lock(false)
+        let server = try TestServer { connection in
+            _ = connection.readHead()
+            connection.write("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc")
+            isWritten.withLock { $0 = true }
+            connection.awaitEnd()
+        }
+        let (waits, goOn) = AsyncStream.makeStream(of: Void.self)
+        var request = try ExchangeRequest(.get, server.url())
+        request.collectsUpTo = collectsUpTo
+        let load = Task { [request] in
+            let response = try await transport.exchange(request, via: path)
+            for await _ in waits {}
+            return try await response.body.next()
+        }
+        #expect(try await eventually { isWritten.withLock { $0 } })
+        // Until they are read.
+        try await Task.sleep(for: .milliseconds(50))
+        transport.endExchanges(with: LoadError(.withdrawn, "")) { _ in true }
+        #expect(try await eventually { server.openConnections == 0 })
+        goOn.finish()
+        await #expect(throws: LoadError(.withdrawn, "")) { try await load.value }
+    }
+
     @Test func cancelBeforeTheStartNeverReachesTheServer() async throws {
         let server = try TestServer { $0.answerAll("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n") }
         let url = try server.url()

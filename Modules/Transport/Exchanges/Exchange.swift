@@ -93,7 +93,10 @@ final class Exchange: Attempt, LoopObject {
     }
 
     func finished(_ failure: LoadError?) {
-        let failure = failure.map { attempt.failure ?? upload?.failure ?? $0 } ?? truncation
+        let isWithdrawn = failure?.code == .withdrawn
+        let failure = isWithdrawn ? failure : failure.map { attempt.failure ?? upload?.failure ?? $0 } ?? truncation
+        // Bytes that arrived before a withdrawal are not passed to an app that is withdrawn.
+        if isWithdrawn { _ = download.takeChunk() }
         upload?.end()
         request.control?.detach(controlNumber)
         if !state.answer.isExpectationRefused { report(failure) }
