@@ -147,6 +147,11 @@ final class HTTP1Connection: HTTPConnection, DescriptorHandler {
         return true
     }
 
+    /// The same, as the loop has seen it within the last millisecond: this spares most requests a call into the kernel.
+    /// Bytes that come so shortly before a request may as well come while it is on its way, when nothing tells them
+    /// from its answer.
+    var seemsSilent: Bool { pool.loop.isQuiet(descriptor) || hasNothingToRead }
+
     /// Whether it may still be used after it has idled.
     var isFresh: Bool { pool.now < idleSince.advanced(byNanoseconds: Self.longestIdleness) }
 
@@ -209,8 +214,8 @@ final class HTTP1Connection: HTTPConnection, DescriptorHandler {
         if isAnswerWhole { finish() }
     }
 
-    /// The body will not be sent: it does not wait for `100 Continue` any more. The loop keeps a timer that is set, even
-    /// if its connection is gone.
+    /// The body will not be sent: it does not wait for `100 Continue` any more. The loop keeps a timer that is set,
+    /// even if its connection is gone.
     private func waitsNoLonger() {
         if sending.phase == .awaitsContinue { pool.loop.set(continueTimer, at: nil) }
     }
