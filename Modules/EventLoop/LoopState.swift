@@ -16,9 +16,17 @@ final class LoopState {
         let handler: any DescriptorHandler
     }
 
+    /// How long a look tells which descriptors are quiet, in nanoseconds.
+    private static let longestTrust: Int64 = 1_000_000
+    private static let longAgo = LoopInstant(nanoseconds: 0)
+
     private var selector: Selector?
     private let bell: Bell
     private var events: [Selector.Event] = []
+    /// What a look within this turn has found. The next turn finds it again, and handles it.
+    private var glimpsed: [Selector.Event] = []
+    /// When the descriptors were last looked at.
+    private var lastLook = LoopState.longAgo
     private var watches: [Int32: Watch] = [:]
     private var generations: UInt32 = 0
     private var timers = LoopTimers()
@@ -50,6 +58,17 @@ final class LoopState {
         if !isClosed { selector?.remove(descriptor) }
     }
 
+    /// Whether a watched descriptor had nothing to report at the last look. After long work in this turn, that is a new
+    /// one.
+    func isQuiet(_ descriptor: Int32) -> Bool {
+        let now = LoopInstant.now
+        if now > lastLook.advanced(byNanoseconds: Self.longestTrust) {
+            selector?.wait(false, into: &glimpsed)
+            lastLook = now
+        }
+        return glimpsed.count < Selector.mostEvents && !glimpsed.contains { $0.token.descriptor == descriptor }
+    }
+
     // MARK: Timers
 
     func set(_ timer: LoopTimer, at deadline: LoopInstant?) { timers.set(timer, at: deadline) }
@@ -62,6 +81,8 @@ final class LoopState {
     func look(waits: Bool) {
         if waits, let deadline = timers.deadlineToArm() { selector?.armTimer(at: deadline) }
         selector?.wait(waits, into: &events)
+        if !glimpsed.isEmpty { glimpsed.removeAll(keepingCapacity: true) }
+        lastLook = events.count < Selector.mostEvents ? .now : Self.longAgo
     }
 
     /// Handles descriptors that were ready and timers that are due.
@@ -107,6 +128,13 @@ extension EventLoop {
 
     /// Stops reporting a descriptor. Must come before its number can be reused; `isClosed` saves the system call.
     package func forget(_ descriptor: Int32, isClosed: Bool = false) { state.forget(descriptor, isClosed: isClosed) }
+
+    /// Whether a watched descriptor has been quiet, as seen at most a millisecond ago. This costs a call into the
+    /// kernel only if the loop has not looked at its descriptors for so long, and then one for all of them. The next
+    /// turn handles what it finds.
+    ///
+    /// - Returns: false if it is ready, and if it is not known.
+    package func isQuiet(_ descriptor: Int32) -> Bool { state.isQuiet(descriptor) }
 
     /// Makes a timer fire once at an instant, or never; replaces an earlier setting.
     package func set(_ timer: LoopTimer, at deadline: LoopInstant?) { state.set(timer, at: deadline) }

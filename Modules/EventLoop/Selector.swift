@@ -41,9 +41,12 @@ struct Selector: ~Copyable {
         var readiness: Interest
     }
 
+    /// The most events of one call: if there are so many, there may be more.
+    static let mostEvents = 256
+
     private let epoll: Int32
     let timer: Int32
-    private var buffer = unsafe [epoll_event](repeating: epoll_event(), count: 256)
+    private var buffer = unsafe [epoll_event](repeating: epoll_event(), count: Selector.mostEvents)
 
     init(bell: Int32) {
         epoll = epoll_create1(Int32(EPOLL_CLOEXEC))

@@ -163,6 +163,32 @@ struct EventLoopTests {
         close(writer)
     }
 
+    @Test func aDescriptorIsQuietUntilItIsReady() async throws {
+        let loop = EventLoop(name: "test")
+        var ends: [Int32] = [0, 0]
+        try #require(pipe(&ends) == 0)
+        let (reader, writer) = (ends[0], ends[1])
+        let quiet = Lock<[Bool]>([])
+        let result = await withCheckedContinuation { (continuation: CheckedContinuation<Interest, Never>) in
+            loop.execute {
+                let probe = Probe(loop) { continuation.resume(returning: $0) }
+                loop.watch(reader, for: .read, handler: probe)
+                for text in ["", "x"] {
+                    _ = write(writer, text, text.utf8.count)
+                    // Longer than a look is trusted.
+                    usleep(2000)
+                    let isQuiet = loop.isQuiet(reader)
+                    quiet.withLock { $0.append(isQuiet) }
+                }
+            }
+        }
+        #expect(quiet.withLock { $0 } == [true, false])
+        #expect(result.contains(.read))
+        await loop.shutdown()
+        close(reader)
+        close(writer)
+    }
+
     private final class Probe: DescriptorHandler {
         private let loop: EventLoop
         private let body: (Interest) -> Void

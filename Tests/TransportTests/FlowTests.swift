@@ -63,6 +63,31 @@ struct FlowTests {
         #expect(received.withLock { $0 } == 10_000_000)
     }
 
+    /// A piece of the body takes longer than the idle time-out, and goes bit by bit.
+    @Test func aServerThatTakesABodySlowlyIsNotIdle() async throws {
+        let count = 256 << 10
+        let (narrowed, narrow) = AsyncStream.makeStream(of: Void.self)
+        let server = try TestServer(receiveBuffer: 8 << 10) { connection in
+            guard connection.readHead() != nil, connection.narrowPeer() else { return }
+            narrow.finish()
+            var rest = count
+            while rest > 0, case let bytes = connection.read(upTo: min(rest, 4 << 10)), !bytes.isEmpty {
+                rest -= bytes.count
+                // What the kernels hold at the end is no reason to wait.
+                if rest > 32 << 10 { connection.pause(.milliseconds(15)) }
+            }
+            connection.write("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+        }
+        let body = RequestBody.once(length: Int64(count)) { writer in
+            for await _ in narrowed {}
+            try await writer.write([UInt8](repeating: 1, count: count))
+        }
+        var request = try ExchangeRequest(.put, server.url(), body: body)
+        request.idleTimeout = .milliseconds(500)
+        #expect(try await transport.exchange(request, via: path).head.status == .ok)
+        #expect(server.acceptedConnections == 1)
+    }
+
     @Test(arguments: [0, 1, 1000, 70_000, 3_000_000])
     func bodiesOfAllKindsArriveWhole(_ count: Int) async throws {
         let server = try TestServer { connection in
@@ -135,6 +160,33 @@ struct FlowTests {
         #expect(try await eventually { server.openConnections == 0 })
     }
 
+    /// Neither bytes that wait for their reader nor those of a body that is passed on when it is whole.
+    @Test(arguments: [nil, ByteCount.kilobytes(1)])
+    func bytesBeforeAWithdrawalAreNotRead(_ collectsUpTo: ByteCount?) async throws {
+        let isWritten = Lock(false)
+        let server = try TestServer { connection in
+            _ = connection.readHead()
+            connection.write("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc")
+            isWritten.withLock { $0 = true }
+            connection.awaitEnd()
+        }
+        let (waits, goOn) = AsyncStream.makeStream(of: Void.self)
+        var request = try ExchangeRequest(.get, server.url())
+        request.collectsUpTo = collectsUpTo
+        let load = Task { [request] in
+            let response = try await transport.exchange(request, via: path)
+            for await _ in waits {}
+            return try await response.body.next()
+        }
+        #expect(try await eventually { isWritten.withLock { $0 } })
+        // Until they are read.
+        try await Task.sleep(for: .milliseconds(50))
+        transport.endExchanges(with: LoadError(.withdrawn, "")) { _ in true }
+        #expect(try await eventually { server.openConnections == 0 })
+        goOn.finish()
+        await #expect(throws: LoadError(.withdrawn, "")) { try await load.value }
+    }
+
     @Test func cancelBeforeTheStartNeverReachesTheServer() async throws {
         let server = try TestServer { $0.answerAll("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n") }
         let url = try server.url()
@@ -188,6 +240,27 @@ struct FlowTests {
         let response = try await transport.exchange(late, via: path)
         let second = await #expect(throws: LoadError.self) { try await response.body.collect(upTo: .megabytes(1)) }
         #expect(second?.code == .resourceTimeout)
+    }
+
+    /// The body's source has nothing, and the server has refused the rest: it is the server that is waited for.
+    @Test func silenceBehindARefusalEndsByTheIdleTimeout() async throws {
+        let server = try TestServer { connection in
+            guard connection.readHead() != nil else { return }
+            connection.write("HTTP/1.1 413 Content Too Large\r\nContent-Length: 2\r\n\r\n")
+            connection.awaitEnd()
+        }
+        let (held, hold) = AsyncStream.makeStream(of: Void.self)
+        let body = RequestBody.once(length: 5) { _ in
+            for await _ in held {}
+        }
+        var request = try ExchangeRequest(.post, server.url(), body: body)
+        request.idleTimeout = .milliseconds(200)
+        request.deadline = .now + .seconds(2)
+        let response = try await transport.exchange(request, via: path)
+        #expect(response.head.status.code == 413)
+        await #expect(throws: LoadError(.idleTimeout, "")) { try await response.body.collect(upTo: .bytes(2)) }
+        #expect(server.acceptedConnections == 1)
+        hold.finish()
     }
 
     @Test(arguments: [(65_000, true), (66_000, false)])

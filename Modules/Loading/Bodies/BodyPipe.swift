@@ -107,7 +107,8 @@ extension BodyPipe {
         try result.get()
     }
 
-    /// Ends the body. Only the first call has an effect.
+    /// Ends the body. Only the first call has an effect. The reader gets what came before a failure first, unless that
+    /// is ``LoadError/Code/withdrawn``.
     package func finish(_ failure: LoadError? = nil, trailers: HTTPFields? = nil) {
         perform(machine.withLock { $0.finished(failure, trailers: trailers) })
     }

@@ -105,6 +105,8 @@ struct BodyPipeStateMachine: Sendable {
         guard case .open = end else { return actions }
         if failure == nil { receivedTrailers = trailers }
         end = failure.map(End.failed) ?? .finished
+        // Bytes that arrived before a withdrawal are not passed to an app that is withdrawn.
+        if failure?.code == .withdrawn { chunks = ChunkQueue() }
         owesHasRoom = false
         actions.callsHasBytes = clearOwed(&owesHasBytes)
         actions.resumeProducer = producer.take().map { ($0, .failure(failure ?? Self.discardedByConsumer())) }

@@ -32,7 +32,9 @@ extension Pool {
     /// - Returns: false if there is none.
     func sendsOverIdleConnection(_ exchange: Exchange, to origin: Origin) -> Bool {
         while let connection = idle.take(to: origin) {
-            guard connection.isFresh, exchange.maySendAgain || connection.hasNothingToRead else {
+            guard connection.isFresh,
+                exchange.maySendAgain ? connection.seemsSilent : connection.hasNothingToRead
+            else {
                 close(connection)
                 continue
             }

@@ -97,7 +97,7 @@ extension Exchange {
     }
 
     /// Whether the exchange may discover by sending that its connection has ended. An exchange that must not be sent
-    /// twice, or not over another connection, checks the connection first.
+    /// twice, or not over another connection, asks the connection itself first.
     var maySendAgain: Bool { request.isIdempotent && request.requiredConnection == nil }
 
     /// Whether the request may be sent through another relay: nothing of an answer has come, and it is idempotent or

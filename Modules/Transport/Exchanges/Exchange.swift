@@ -77,7 +77,11 @@ final class Exchange: Attempt, LoopObject {
     /// Bytes came or went.
     func moved() { if let pool { state.moved(at: pool.now) } }
 
-    var isSendingPaused: Bool { upload?.isPaused ?? false }
+    /// Whether the request waits for the source of its body. One that is given up waits for the server alone.
+    var isSendingPaused: Bool {
+        guard let upload, upload.isPaused, let connection = attempt.connection else { return false }
+        return !connection.hasGivenUpSending
+    }
 
     // MARK: Answer
 
@@ -89,7 +93,10 @@ final class Exchange: Attempt, LoopObject {
     }
 
     func finished(_ failure: LoadError?) {
-        let failure = failure.map { attempt.failure ?? upload?.failure ?? $0 } ?? truncation
+        let isWithdrawn = failure?.code == .withdrawn
+        let failure = isWithdrawn ? failure : failure.map { attempt.failure ?? upload?.failure ?? $0 } ?? truncation
+        // Bytes that arrived before a withdrawal are not passed to an app that is withdrawn.
+        if isWithdrawn { _ = download.takeChunk() }
         upload?.end()
         request.control?.detach(controlNumber)
         if !state.answer.isExpectationRefused { report(failure) }

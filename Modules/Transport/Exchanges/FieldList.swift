@@ -97,6 +97,9 @@ struct FieldList {
     mutating func startOver() {
         guard remembers, !isSecret, length <= Self.longestBlock else { return self = FieldList(remembers: remembers) }
         folded = nil
+        // The limit is of this block: those before it may have been longer.
+        if list.count > count { list.removeSubrange(count...) }
+        if lines.count > count { lines.removeSubrange(count...) }
         (count, length) = (0, 0)
     }
 }

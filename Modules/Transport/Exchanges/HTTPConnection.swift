@@ -6,6 +6,8 @@ internal import SallyportLoading
 protocol HTTPConnection: AnyObject {
     /// The exchange may now receive or send, or may no longer do so.
     func flowChanged(_ flow: TransferFlow, isSendingPaused: Bool)
+    /// Whether the rest of the request is not sent, since the server has answered without it.
+    var hasGivenUpSending: Bool { get }
     /// Whether an earlier exchange made the connection.
     var isReused: Bool { get }
     /// For TLS with the server; nil without TLS.
@@ -26,6 +28,9 @@ extension EasyHandle: HTTPConnection {
     func flowChanged(_ flow: TransferFlow, isSendingPaused: Bool) {
         _ = unsafe curl_easy_pause(raw, flow.bits(isSendingPaused: isSendingPaused))
     }
+
+    /// libcurl says nothing of it: such an answer makes it stop, unless the server closes the connection anyway.
+    var hasGivenUpSending: Bool { long(CURLINFO_RESPONSE_CODE) >= 300 }
 
     var isReused: Bool { long(CURLINFO_NUM_CONNECTS) == 0 }
 

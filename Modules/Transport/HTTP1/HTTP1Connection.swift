@@ -54,9 +54,9 @@ final class HTTP1Connection: HTTPConnection, DescriptorHandler {
     private var sendInterest = Interest.none
     private var watched = Interest.none
     private var isFlooding = false
-    private lazy var continueTimer = LoopTimer { [unowned self] in
-        mayContinue()
-        receive()
+    private lazy var continueTimer = LoopTimer { [weak self] in
+        self?.mayContinue()
+        self?.receive()
     }
 
     /// - Parameter first: bytes that arrived while libcurl still read.
@@ -130,7 +130,6 @@ final class HTTP1Connection: HTTPConnection, DescriptorHandler {
     func release() -> Bool {
         if let exchange { lastFields = exchange.download.takeFields() }
         exchange = nil
-        if sending.phase == .awaitsContinue { pool.loop.set(continueTimer, at: nil) }
         guard !isClosed, isAnswerWhole, sending.isOver, !isSpent, !isReadable || hasNothingToRead else { return false }
         idleSince = pool.now
         isReadable = false
@@ -147,6 +146,11 @@ final class HTTP1Connection: HTTPConnection, DescriptorHandler {
         readInterest = interest
         return true
     }
+
+    /// The same, as the loop has seen it within the last millisecond: this spares most requests a call into the kernel.
+    /// Bytes that come so shortly before a request may as well come while it is on its way, when nothing tells them
+    /// from its answer.
+    var seemsSilent: Bool { pool.loop.isQuiet(descriptor) || hasNothingToRead }
 
     /// Whether it may still be used after it has idled.
     var isFresh: Bool { pool.now < idleSince.advanced(byNanoseconds: Self.longestIdleness) }
@@ -171,7 +175,11 @@ final class HTTP1Connection: HTTPConnection, DescriptorHandler {
     }
 
     private func sent(_ count: Int, _ exchange: Exchange) {
-        if count > 0 { exchange.state.sentBytes() }
+        if count > 0 {
+            exchange.state.sentBytes()
+            // A slow server may take one piece of a body for longer than the idle time-out.
+            exchange.moved()
+        }
         sending.sent(count)
     }
 
@@ -196,11 +204,20 @@ final class HTTP1Connection: HTTPConnection, DescriptorHandler {
         }
     }
 
+    var hasGivenUpSending: Bool { sending.phase == .isGivenUp }
+
     private func giveUpSending() {
+        waitsNoLonger()
         sending.giveUp()
         isSpent = true
         isReadable = true
         if isAnswerWhole { finish() }
+    }
+
+    /// The body will not be sent: it does not wait for `100 Continue` any more. The loop keeps a timer that is set,
+    /// even if its connection is gone.
+    private func waitsNoLonger() {
+        if sending.phase == .awaitsContinue { pool.loop.set(continueTimer, at: nil) }
     }
 
     // MARK: Receiving
@@ -356,7 +373,6 @@ final class HTTP1Connection: HTTPConnection, DescriptorHandler {
         body = BodyReader(length, lineLimit: exchange.request.headerLimit.bytes)
         // A server that refuses a request does not read the rest of it (RFC 9112 §9.3), so the rest is not sent.
         guard !sending.isOver, framing.status >= 400 || sending.phase == .awaitsContinue else { return }
-        if sending.phase == .awaitsContinue { pool.loop.set(continueTimer, at: nil) }
         giveUpSending()
     }
 
@@ -411,6 +427,7 @@ final class HTTP1Connection: HTTPConnection, DescriptorHandler {
         isReadable = false
         isClosed = true
         exchange = nil
+        waitsNoLonger()
         forget()
     }
 

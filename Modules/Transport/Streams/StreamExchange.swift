@@ -74,6 +74,9 @@ final class StreamExchange {
     /// Whether nothing more of the request is sent.
     var isSendingOver: Bool { sending.phase == .isGivenUp || sending.isOver && !isWriting }
 
+    /// Whether the request waits for the source of its body. One that is given up waits for the server alone.
+    private var isSendingPaused: Bool { upload?.isPaused == true && !isSendingOver }
+
     /// Whether it waits for nothing but its end.
     var isOver: Bool { answer.isWhole && isSendingOver }
 
@@ -177,7 +180,7 @@ final class StreamExchange {
         if sentBytes != self.sentBytes { clock.active(at: now) }
         self.sentBytes = sentBytes
         return clock.overdue(
-            at: now, hasBegun: true, isPaused: isReaderFull || upload?.isPaused ?? false,
+            at: now, hasBegun: true, isPaused: isReaderFull || isSendingPaused,
             step: firstByteAt == nil && !isSendingOver ? .request : .response)
     }
 }

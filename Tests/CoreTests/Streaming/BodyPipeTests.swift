@@ -125,6 +125,26 @@ import Testing
         await #expect(throws: LoadError(.connectionLost, "")) { try await pipe.next() }
     }
 
+    @Test func bytesBeforeAWithdrawalAreNotRead() async throws {
+        let (pipe, calls) = pipe()
+        _ = pipe.push([1, 2, 3, 4])
+        pipe.finish(LoadError(.withdrawn, ""))
+        #expect(pipe.bufferedBytes == 0)
+        for _ in 0..<2 { await #expect(throws: LoadError(.withdrawn, "")) { try await pipe.next() } }
+        pipe.discard()
+        await #expect(throws: LoadError(.withdrawn, "")) { try await pipe.next() }
+        #expect(calls.withLock { $0.room == 0 && $0.discards == 0 })
+    }
+
+    @Test func heldChunksBeforeAWithdrawalAreNotRead() async throws {
+        let (pipe, _) = pipe()
+        let reading = Task { try await pipe.next() }
+        #expect(try await eventually { pipe.isAwaited })
+        _ = pipe.push([1], isHeld: true)
+        pipe.finish(LoadError(.withdrawn, ""))
+        await #expect(throws: LoadError(.withdrawn, "")) { try await reading.value }
+    }
+
     // MARK: Discarding
 
     @Test func discardingIsToldOnceAndClosesThePipe() async {

@@ -20,6 +20,11 @@ struct LoopbackAddress {
         return UInt16(bigEndian: bound.address.sin_port)
     }
 
+    func isSame(as other: LoopbackAddress) -> Bool {
+        address.sin_family == other.address.sin_family && address.sin_port == other.address.sin_port
+            && address.sin_addr.s_addr == other.address.sin_addr.s_addr
+    }
+
     /// - Returns: what the call returns, 0 where all went well.
     mutating func with(_ call: (UnsafeMutablePointer<sockaddr>, UnsafeMutablePointer<socklen_t>) -> Int32) -> Int32 {
         withUnsafeMutablePointer(to: &address) { address in

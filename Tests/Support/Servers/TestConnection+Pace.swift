@@ -23,6 +23,25 @@ extension TestConnection {
     }
 }
 
+// MARK: From this process
+
+extension TestConnection {
+    /// Lets the peer, which is of this process, give its kernel only a few KiB at once.
+    ///
+    /// - Returns: whether its socket was found.
+    package func narrowPeer() -> Bool {
+        var peer = LoopbackAddress()
+        guard peer.with({ getpeername(descriptor, $0, $1) }) == 0 else { return false }
+        for other in Int32(0)..<4096 {
+            var own = LoopbackAddress()
+            guard own.with({ getsockname(other, $0, $1) }) == 0, own.isSame(as: peer) else { continue }
+            var size = Int32(8 << 10)
+            return setsockopt(other, SOL_SOCKET, SO_SNDBUF, &size, socklen_t(MemoryLayout<Int32>.size)) == 0
+        }
+        return false
+    }
+}
+
 // MARK: To another server
 
 extension TestConnection {

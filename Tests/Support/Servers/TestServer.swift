@@ -16,9 +16,16 @@ package final class TestServer: Sendable {
         var isStopped = false
     }
 
-    /// - Parameter handler: handles one connection; it is closed when the handler returns.
-    package init(_ handler: @escaping @Sendable (TestConnection) -> Void) throws {
+    /// - Parameters:
+    ///   - receiveBuffer: about how much the kernel takes of a connection before it is read, in bytes; nil for its own
+    ///     choice.
+    ///   - handler: handles one connection; it is closed when the handler returns.
+    package init(receiveBuffer: Int32? = nil, _ handler: @escaping @Sendable (TestConnection) -> Void) throws {
         listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
+        if var receiveBuffer {
+            // Before it listens: the connections inherit it.
+            setsockopt(listener, SOL_SOCKET, SO_RCVBUF, &receiveBuffer, socklen_t(MemoryLayout<Int32>.size))
+        }
         port = try LoopbackAddress.bind(listener)
         guard listen(listener, 1024) == 0 else { throw TestServerError.cannotListen }
         state = Lock(State())

@@ -39,6 +39,12 @@ struct RepeatedHeadTests {
             return kept == empty
         }
 
+        /// How many fields, and how many of their lines, the idle connection holds.
+        var kept: [Int?] {
+            let parts = Mirror(reflecting: fields)
+            return [(parts.descendant("list") as? HTTPFields)?.count, (parts.descendant("lines") as? [Any])?.count]
+        }
+
         private static func texts(_ fields: HTTPFields) -> [String] {
             fields.map { "\($0.name.rawName)=\($0.value)" }
         }
@@ -136,6 +142,17 @@ struct RepeatedHeadTests {
         #expect(connection.read(text).fields.count == 100)
         #expect(connection.keepsNothing)
         #expect(connection.read(text).fields.count == 100)
+    }
+
+    /// Each of them is short enough to be kept.
+    @Test func shorterHeadsLeaveNothingOfLongerOnes() {
+        var connection = Connection()
+        for count in [40, 20, 10, 5, 1, 0] {
+            let value = String(repeating: "b", count: 7000 / max(count, 1))
+            let text = Self.head((0..<count).map { "A\($0): \(value)" })
+            #expect(connection.read(text).fields.count == count)
+            #expect(connection.kept == [count, count])
+        }
     }
 
     /// Heads of few lines in any order, of which some are refused: 2,000 one after the other.

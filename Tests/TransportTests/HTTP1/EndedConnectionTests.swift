@@ -89,6 +89,27 @@ struct EndedConnectionTests {
         await loops.shutdown()
     }
 
+    /// Its head is still being sent, and its body would wait for the server's word after that.
+    @Test func aConnectionThatIsResetWaitsForNoContinue() async throws {
+        let server = try TestServer(receiveBuffer: 8 << 10) { connection in
+            connection.pause(.milliseconds(50))
+            connection.reset()
+        }
+        let transport = Transport(loops: loops, engine: .own)
+        var request = try ExchangeRequest(.put, server.url(), body: .text("body"))
+        // More than the kernel takes.
+        request.headerFields[.userAgent] = String(repeating: "a", count: 5 << 20)
+        request.continueTimeout = .milliseconds(300)
+        await #expect(throws: LoadError(.connectionLost, "")) {
+            try await transport.exchange(request, via: ConnectionPath())
+        }
+        // Until the time for the server's word is over.
+        try await Task.sleep(for: .milliseconds(400))
+        #expect(server.acceptedConnections == 1)
+        await transport.shutdown()
+        await loops.shutdown()
+    }
+
     /// TCP may be ended by others than the server, also before the first byte of a body that only its end ends.
     @Test(arguments: [false, true])
     func anEmptyBodyIsWholeWhereTLSSaysSo(_ isTold: Bool) async throws {

@@ -39,6 +39,35 @@ struct SpentConnectionTests {
         usleep(10_000)
     }
 
+    /// The server sends another answer while the loop is busy, and the loop takes the next request up before it looks
+    /// at the socket.
+    @Test(arguments: [HTTPRequest.Method.get, .post])
+    func bytesThatTheLoopHasNotSeenAnswerNoRequest(_ method: HTTPRequest.Method) async throws {
+        let (mayPlant, isPlanted) = (Lock(false), Lock(false))
+        let server = try TestServer { connection in
+            guard connection.readHead() != nil else { return }
+            connection.write(Self.answer)
+            while !mayPlant.withLock({ $0 }) { connection.pause(.milliseconds(1)) }
+            if isPlanted.withLock({ $0 }) { return connection.awaitEnd() }
+            connection.write("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nno")
+            isPlanted.withLock { $0 = true }
+            connection.awaitEnd()
+        }
+        let transport = Transport(loops: loops, engine: .own)
+        let isSecondReused = try await Task(executorPreference: loops.loops[0]) {
+            _ = try await isReused(.init(.get, server.url()), over: transport)
+            #expect(loops.loops[0].isCurrent && server.openConnections == 1)
+            mayPlant.withLock { $0 = true }
+            let end = ContinuousClock.now + .seconds(10)
+            while !isPlanted.withLock({ $0 }), ContinuousClock.now < end { usleep(1000) }
+            usleep(10_000)
+            return try await isReused(.init(method, server.url()), over: transport)
+        }.value
+        #expect(!isSecondReused && server.acceptedConnections == 2)
+        await transport.shutdown()
+        await loops.shutdown()
+    }
+
     /// The server ends the connection while the loop is busy, and the loop takes the next request up before it looks at
     /// the socket.
     @Test(arguments: [HTTPRequest.Method.get, .post])

@@ -163,6 +163,28 @@ import Testing
         #expect(try await eventually { server.openConnections == 0 })
     }
 
+    /// The body's source has nothing, and the server has refused the rest: it is the server that is waited for.
+    @Test func silenceBehindARefusalEndsByTheIdleTimeout() async throws {
+        let server = try TestServer { connection in
+            guard connection.readHead() != nil else { return }
+            connection.write("HTTP/1.1 413 Content Too Large\r\nContent-Length: 2\r\n\r\n")
+            connection.awaitEnd()
+        }
+        let (peer, _) = try await fixture.open(to: server)
+        let (held, hold) = AsyncStream.makeStream(of: Void.self)
+        let body = RequestBody.once(length: 5) { _ in
+            for await _ in held {}
+        }
+        var request = try fixture.request(body: body)
+        request.idleTimeout = .milliseconds(200)
+        request.deadline = .now + .seconds(2)
+        let response = try await peer.exchange(request)
+        #expect(response.head.status.code == 413)
+        await #expect(throws: LoadError(.idleTimeout, "")) { try await response.body.collect(upTo: .bytes(2)) }
+        #expect(server.acceptedConnections == 1)
+        hold.finish()
+    }
+
     // MARK: Expectations
 
     private func asking(_ body: RequestBody = .text("body"), waiting: Duration = .seconds(5)) throws -> ExchangeRequest
