@@ -3,7 +3,7 @@ import Testing
 
 @testable import SallyportGateway
 
-/// What becomes of a connection to a server that is still being opened when nobody may use it any more.
+/// What becomes of a connection to a server that is still being opened when no tunnel may use it any more.
 @Suite(.timeLimit(.minutes(1))) struct DialEndTests {
     /// A server that no SYN reaches, since the kernel's queue of its connections is full.
     private struct BlackHole {

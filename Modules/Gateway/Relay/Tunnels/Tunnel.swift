@@ -85,7 +85,7 @@ extension Tunnel {
         }
     }
 
-    /// A connection to the server is about to be opened. Nobody counts it once this tunnel is over, so it ends then.
+    /// A connection to the server is about to be opened. It is not counted once this tunnel is over, and so it ends then.
     func dials(_ origin: any Channel, by grant: TunnelGrant) { dial = (origin, grant) }
 
     /// Whether the policy no longer allows what is being dialled, or was dialled last.
