@@ -17,9 +17,9 @@ struct RatePace: Sendable {
     static let tokens = RatePace(burst: 200, rate: 50)
     /// Token verifications by one address. An invalid token counts as ten: an app server mostly sends valid ones.
     static let verifications = RatePace(burst: 4000, rate: 2000)
+    static let priceOfMalformed = 10.0
     /// Batches of access events from one relay, which sends one after the other.
     static let batches = RatePace(burst: 20, rate: 5)
-    static let priceOfMalformed = 10.0
     /// Wrong access keys from one network. Right ones are not counted.
     static let wrongTries = RatePace(burst: 1, rate: 1)
 }
