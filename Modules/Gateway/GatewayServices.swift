@@ -207,15 +207,17 @@ extension GatewayServices {
             connections: connections, relay: try await makeRelay(current, connections, audit.recorder),
             tokens: TokenEndpoints(
                 data: data, service: TokenService(current: current), metrics: metrics, audit: audit.recorder,
-                logger: logger), relayGuard: try listeners.makeGuard(current), audit: audit, feed: FeedHub(data))
+                logger: logger),
+            relayGuard: try listeners.makeGuard(current, audit.recorder), audit: audit, feed: FeedHub(data))
     }
 
     private func makeControl(_ parts: Parts) async throws -> HTTPService {
         let current = parts.current
+        let feed = FeedService(
+            data: data, hub: parts.feed, trails: RelayTrails(parts.audit.recorder), current: current, logger: logger)
         let plane = ControlPlane(
             data: data, events: parts.events, names: NameService(queries: try listeners.queries()), current: current,
-            tokens: parts.tokens, feed: FeedService(data: data, hub: parts.feed, current: current, logger: logger),
-            metrics: parts.metrics, audit: parts.audit.recorder, logger: logger)
+            tokens: parts.tokens, feed: feed, metrics: parts.metrics, audit: parts.audit.recorder, logger: logger)
         let security = try HTTPListener.Security(.control(current, authority: await data.authorityDER)) {
             current.client(presenting: $0)?.instanceInGoodStanding ?? (try? current.relay(presenting: $0))?.id.uri
         }

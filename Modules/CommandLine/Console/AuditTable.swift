@@ -50,7 +50,7 @@ enum AuditTable {
     }
 
     private static func what(_ entry: AuditEntry) -> String {
-        let names = ["action", "user", "entitlement", "version", "instance", "target", "key", "detail"]
+        let names = ["action", "user", "entitlement", "version", "instance", "target", "key", "relay", "detail"]
         var parts = names.compactMap { entry.fields[$0] }
         if let sent = entry.fields["sent"], let received = entry.fields["received"] {
             parts.append("sent \(sent), received \(received)")

@@ -12,6 +12,8 @@ package enum AuditActor: Sendable, Hashable {
     case gateway
     /// An app's instance, by its certificate or by an access key.
     case instance
+    /// A relay on a machine of its own, by its certificate.
+    case relay
     /// A peer without an identity.
     case peer
 
@@ -22,6 +24,7 @@ package enum AuditActor: Sendable, Hashable {
         case .embedder: "embedder"
         case .gateway: "gateway"
         case .instance: "instance"
+        case .relay: "relay"
         case .peer: "peer"
         }
     }
@@ -30,7 +33,7 @@ package enum AuditActor: Sendable, Hashable {
     var user: (uid: UInt32, account: String?)? {
         switch self {
         case .socket(let uid, let account), .directory(let uid, let account): (uid, account)
-        case .embedder, .gateway, .instance, .peer: nil
+        case .embedder, .gateway, .instance, .relay, .peer: nil
         }
     }
 

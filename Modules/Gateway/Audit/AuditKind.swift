@@ -10,7 +10,7 @@ package enum AuditKind: String, Sendable, Hashable, Codable, CaseIterable {
     case lock
     /// The gateway itself has changed what is due by the clock.
     case maintenance
-    /// The verdict on a CONNECT.
+    /// The verdict on a CONNECT: of a relay, or of a guard on a CONNECT to a foreign one.
     case connect
     /// The end of a tunnel.
     case tunnel
@@ -31,9 +31,9 @@ enum AuditField: String, Sendable, Hashable, CaseIterable {
     case actor
     /// Of an actor with an account on the gateway's machine.
     case uid, account
-    /// The command, or the path of a request.
+    /// The command, the path of a request, or `guard` for what a guard has decided.
     case action
-    /// `done`, `unchanged`, `opened`, an error's code, how a tunnel ended.
+    /// `done`, `unchanged`, `opened`, an error's code, a guard's answer, how a tunnel ended.
     case outcome
     case user, entitlement, version, instance
     /// A server, a domain, a cluster, a realm.
@@ -52,6 +52,11 @@ enum AuditField: String, Sendable, Hashable, CaseIterable {
     case count
     /// The instances that ended by a command, the first hundred.
     case ended
+    /// The name of the relay on a machine of its own that has told of this.
+    case relay
+    /// The relay's process, and the number of the batch that this came with. A batch in two places was told twice.
+    case batch
+    /// Of what a relay has told: when it happened, by the relay's clock.
     case detail
     /// Random, so that the hash of an entry does not let its content be guessed.
     case salt

@@ -15,7 +15,7 @@ struct ControlContext: RequestContext {
         channel = source.channel
     }
 
-    /// 64 KiB for all paths.
+    /// 64 KiB for all paths; that of relays' batches of events has a limit of its own.
     var maxUploadSize: Int { 64 << 10 }
 
     /// The peer's address for the log.

@@ -18,6 +18,8 @@ struct RatePace: Sendable {
     /// Token verifications by one address. An invalid token counts as ten: an app server mostly sends valid ones.
     static let verifications = RatePace(burst: 4000, rate: 2000)
     static let priceOfMalformed = 10.0
+    /// Batches of access events from one relay, which sends one after the other.
+    static let batches = RatePace(burst: 20, rate: 5)
     /// Wrong access keys from one network. Right ones are not counted.
     static let wrongTries = RatePace(burst: 1, rate: 1)
     /// Renewals of certificates by one relay, which renews every two months, and changes of its port. Each is written into

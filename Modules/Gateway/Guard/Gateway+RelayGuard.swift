@@ -18,10 +18,10 @@ extension Gateway {
 
 extension ListenerSettings {
     /// Nil if no foreign relay is guarded.
-    func makeGuard(_ policy: any RelayPolicy) throws(GatewayError) -> GuardService? {
+    func makeGuard(_ policy: any RelayPolicy, _ audit: AuditRecorder) throws(GatewayError) -> GuardService? {
         guard let settings = configuration.relayGuard else { return nil }
         guard settings.port != 0 else { throw GatewayError(.invalid, "A guard's port is 1 to 65535.") }
         return try GuardService(
-            settings, policy: policy, maximumTunnels: configuration.maximumTunnels, logger: logger)
+            settings, policy: policy, maximumTunnels: configuration.maximumTunnels, audit: audit, logger: logger)
     }
 }

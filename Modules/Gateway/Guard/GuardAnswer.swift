@@ -23,6 +23,16 @@ package enum GuardAnswer: Sendable, Hashable {
         }
     }
 
+    /// As the audit trail names it.
+    var outcome: String {
+        switch self {
+        case .allowed: "allowed"
+        case .refused: "refused"
+        case .unavailable: "unavailable"
+        case .failed: "failed"
+        }
+    }
+
     /// Reads a line, without its end; nil unless it is one that a guard sends.
     package init?(line: [UInt8]) {
         guard line.count <= Self.maximumLine, line.allSatisfy({ (0x20...0x7e).contains($0) }),

@@ -11,13 +11,15 @@ package struct GuardService: Sendable {
     private let logger: Logger
 
     /// - Parameter maximumTunnels: of one instance.
-    package init(
-        _ settings: Gateway.RelayGuardSettings, policy: any RelayPolicy, maximumTunnels: Int, logger: Logger
+    init(
+        _ settings: Gateway.RelayGuardSettings, policy: any RelayPolicy, maximumTunnels: Int,
+        audit: AuditRecorder = .keepsNothing, logger: Logger
     ) throws(GatewayError) {
         self.settings = settings
         self.logger = logger
         relayGuard = try RelayGuard(
-            policy: policy, endingTunnelsAt: settings.port, maximumTunnels: maximumTunnels, logger: logger)
+            policy: policy, endingTunnelsAt: settings.port, maximumTunnels: maximumTunnels, audit: audit,
+            logger: logger)
     }
 
     /// The policy has changed, and already uses the new rules.

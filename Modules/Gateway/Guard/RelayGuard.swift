@@ -19,6 +19,7 @@ package actor RelayGuard {
     private let policy: any RelayPolicy
     /// Where the relay listens; nil if no tunnels are ended.
     private let port: UInt16?
+    private let audit: AuditRecorder
     private let logger: Logger
     private var sockets: SocketDiagnosis
     private var table: TunnelTable
@@ -31,10 +32,12 @@ package actor RelayGuard {
     ///     only.
     ///   - maximumTunnels: of one instance.
     init(
-        policy: any RelayPolicy, endingTunnelsAt port: UInt16?, maximumTunnels: Int, logger: Logger
+        policy: any RelayPolicy, endingTunnelsAt port: UInt16?, maximumTunnels: Int,
+        audit: AuditRecorder = .keepsNothing, logger: Logger
     ) throws(GatewayError) {
         self.policy = policy
         self.port = port
+        self.audit = audit
         self.logger = logger
         table = TunnelTable(perInstance: maximumTunnels)
         (changes, changed) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
@@ -53,13 +56,18 @@ package actor RelayGuard {
 
 extension RelayGuard {
     func answer(_ question: GuardQuestion) async -> GuardAnswer {
+        let client = policy.client(presenting: question.certificate)
+        let answer = await judge(question, of: client)
+        audit.judged(client?.instance, question.target, answer)
+        return answer
+    }
+
+    private func judge(_ question: GuardQuestion, of client: (any RelayClient)?) async -> GuardAnswer {
         if isEnding { return .unavailable("The guard ends.") }
         if let port, question.ends.local.port != port {
             return .failed("The relay asks for port \(question.ends.local.port), but --guard-port is \(port).")
         }
-        guard let client = policy.client(presenting: question.certificate) else {
-            return .refused("The certificate is not accepted.")
-        }
+        guard let client else { return .refused("The certificate is not accepted.") }
         if client.decide(question.target) == .unknown {
             // Another gateway may have issued it a moment ago.
             await client.catchUp()
@@ -143,7 +151,7 @@ extension RelayGuard {
             await group.waitForAll()
         }
         isEnding = true
-        for tunnel in table.tunnels.values { end(tunnel, because: "The guard ends.") }
+        for tunnel in table.tunnels.values { end(tunnel, .shutdown, because: "The guard ends.") }
     }
 
     private func untilCancelled() async { for await _ in changes {} }
@@ -152,7 +160,7 @@ extension RelayGuard {
     func reconsider() async {
         await forEach { guardian, tunnel in
             let judgement = RelayJudgement(tunnel.client.reconsider(tunnel.target), of: tunnel.target)
-            if let reason = judgement.refusal { guardian.end(tunnel, because: reason) }
+            if let reason = judgement.refusal { guardian.end(tunnel, .withdrawn, because: reason) }
         }
     }
 
@@ -160,7 +168,7 @@ extension RelayGuard {
     func forgetEnded() async {
         await forEach { guardian, tunnel in
             guard (try? guardian.sockets.isThere(tunnel.connection)) == false else { return }
-            guardian.table.remove(tunnel)
+            if guardian.table.remove(tunnel) { guardian.audit.ended(tunnel, .ended) }
         }
     }
 
@@ -172,13 +180,13 @@ extension RelayGuard {
     }
 
     /// A tunnel that cannot be ended stays in the table, and is tried again with the next change.
-    private func end(_ tunnel: GuardedTunnel, because reason: String) {
+    private func end(_ tunnel: GuardedTunnel, _ result: Tunnel.Result, because reason: String) {
         do { try sockets.destroy(tunnel.connection) } catch {
             return logger.error(
                 "A foreign relay's tunnel cannot be ended.",
                 metadata: ["instance": "\(tunnel.instance)", "error": "\(error)"])
         }
-        table.remove(tunnel)
+        if table.remove(tunnel) { audit.ended(tunnel, result) }
         logger.info(
             "A foreign relay's tunnel was ended.",
             metadata: ["instance": "\(tunnel.instance)", "target": "\(tunnel.target)", "reason": "\(reason)"])

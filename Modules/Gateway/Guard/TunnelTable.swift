@@ -39,15 +39,16 @@ struct TunnelTable: Sendable {
         return nil
     }
 
-    mutating func remove(_ ends: SocketEnds) {
+    private mutating func remove(_ ends: SocketEnds) {
         guard let tunnel = tunnels.removeValue(forKey: ends) else { return }
         let count = counts[tunnel.instance, default: 1] - 1
         counts[tunnel.instance] = count > 0 ? count : nil
     }
 
-    /// Removes a tunnel unless another one has its place by now.
-    mutating func remove(_ tunnel: GuardedTunnel) {
-        guard tunnels[tunnel.connection.ends]?.connection == tunnel.connection else { return }
+    /// Removes a tunnel; false if it was removed before, and another one may have its place by now.
+    mutating func remove(_ tunnel: GuardedTunnel) -> Bool {
+        guard tunnels[tunnel.connection.ends]?.connection == tunnel.connection else { return false }
         remove(tunnel.connection.ends)
+        return true
     }
 }

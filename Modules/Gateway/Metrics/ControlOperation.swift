@@ -17,7 +17,7 @@ enum ControlOperation: String, Sendable, Hashable, CaseIterable {
             case ControlAPI.Path.events: .events
             case ControlAPI.Path.names: .name
             case ControlAPI.Path.health: .health
-            case FeedAPI.feed, FeedAPI.applied, FeedAPI.certificates: .feed
+            case FeedAPI.feed, FeedAPI.applied, FeedAPI.audit, FeedAPI.certificates: .feed
             case AuthTokenAPI.Path.issue: .token
             case AuthTokenAPI.Path.verify: .verification
             case AuthTokenAPI.Path.keys: .keys

@@ -35,7 +35,7 @@ package actor Relay {
     init(
         configuration: RelayConfiguration, identity: RelayIdentity, policy: any RelayPolicy,
         resolver: any NameResolver = SystemResolver(), connections: Connections,
-        audit: AuditRecorder = AuditRecorder(),
+        audit: AuditRecorder = .keepsNothing,
         group: any EventLoopGroup = MultiThreadedEventLoopGroup.singleton, logger: Logger
     ) throws(GatewayError) {
         self.configuration = configuration

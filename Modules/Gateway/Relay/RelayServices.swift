@@ -11,7 +11,7 @@ struct RelayServices: Sendable {
     /// The ports of all listeners of the gateway.
     let ownPorts: Set<UInt16>
     var metrics = GatewayMetrics()
-    var audit = AuditRecorder()
+    var audit = AuditRecorder.keepsNothing
 
     /// The rule for addresses.
     var addressCheck: AddressCheck { AddressCheck(ownPorts: ownPorts) }

@@ -15,7 +15,7 @@ struct TokenEndpoints: Sendable {
     private let verifying = SharedLimiter<[UInt8]>(.verifications)
 
     init(
-        data: GatewayData, service: TokenService, metrics: GatewayMetrics, audit: AuditRecorder = AuditRecorder(),
+        data: GatewayData, service: TokenService, metrics: GatewayMetrics, audit: AuditRecorder = .keepsNothing,
         logger: Logger
     ) {
         (self.data, self.service, self.metrics, self.audit, self.logger) = (data, service, metrics, audit, logger)

@@ -216,6 +216,23 @@ import Testing
         #expect(buffer.isEmpty)
     }
 
+    @Test func whatRelaysTellLeavesHalfOfTheRoom() {
+        var buffer = AuditBuffer()
+        let event = AuditEvent(.tunnel, by: .instance, at: .now)
+        let half = [AuditEvent](repeating: event, count: AuditBuffer.limit / 2)
+        #expect(buffer.add(all: half) == true)
+        #expect(buffer.add(all: [event]) == false)
+        buffer.add(event, mayRepeat: false)
+        #expect(buffer.events.count == half.count + 1 && buffer.lost == 0)
+    }
+
+    @Test func aRecorderThatKeepsNothingHasNothing() {
+        let recorder = AuditRecorder(keeps: false)
+        recorder.connect("instance", nil, address: nil, error: nil)
+        let (events, lost, count) = recorder.take()
+        #expect(events.isEmpty && lost == 0 && count == 0)
+    }
+
     @Test func equalRefusalsBecomeOneEntryWithACount() {
         var buffer = AuditBuffer()
         for _ in 0..<3 { buffer.add(refusal("10.0.0.1"), mayRepeat: true) }

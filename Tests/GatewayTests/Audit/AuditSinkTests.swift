@@ -77,6 +77,7 @@ import Testing
 
     @Test(arguments: [
         (AuditKind.refusal, "unauthorized", 108), (.lost, "lost", 108), (.connect, "opened", 110),
+        (.connect, "allowed", 110), (.connect, "refused", 108),
         (.connect, "http_request_denied", 108), (.tunnel, "ended", 110), (.tunnel, "withdrawn", 108),
         (.administration, "done", 110), (.administration, "notFound", 108),
     ]) func whatWasRefusedIsAWarning(_ kind: AuditKind, _ outcome: String, _ priority: Int) {

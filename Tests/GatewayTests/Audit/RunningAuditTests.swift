@@ -2,7 +2,9 @@ import Foundation
 import HTTPTypes
 import Logging
 import SallyportBase
+import SallyportCore
 import SallyportSecureStore
+import SallyportSocketDiagnosis
 import SallyportWire
 import TestSupport
 import Testing
@@ -41,6 +43,31 @@ import Testing
             #expect(ended[.entitlement] == "com.example.report")
         }
         try await origin.close()
+    }
+
+    @Test func theVerdictsOfItsGuardAreThere() async throws {
+        let data = try await DataFixture()
+        var configuration = Gateway.Configuration.loopback
+        configuration.relayGuard = .init(path: "\(data.path)/guard.sock", port: nil)
+        let gateway = Gateway(
+            data: data.data, at: data.path, configuration: configuration,
+            logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+        let running = Task { try await gateway.run() }
+        _ = try await gateway.listeners()
+        let question = GuardQuestion(
+            ends: SocketEnds(local: SocketEnd(.v4(1), port: 1), remote: SocketEnd(.v4(2), port: 2)),
+            target: try Endpoint("127.0.0.1:1"), certificate: try await data.identity().certificates[0])
+        guard case .refused = await GuardClient(path: "\(data.path)/guard.sock").ask(question) else {
+            throw TestFailure("The guard refuses nothing.")
+        }
+        let isThere = try await eventually(within: .seconds(10)) {
+            try await data.accessEntries().contains {
+                $0[.kind] == "connect" && $0[.action] == "guard" && $0[.outcome] == "refused" && $0[.user] == "ann"
+            }
+        }
+        #expect(isThere)
+        await gateway.shutdown()
+        try await running.value
     }
 
     @Test func refusalsAreThereWithTheirReason() async throws {

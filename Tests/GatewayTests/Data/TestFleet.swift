@@ -59,7 +59,8 @@ final class DeafListener: Sendable {
     let port: UInt16
     private let descriptor: Int32
 
-    init() throws {
+    /// - Parameter queue: the kernel keeps one connection more until they are accepted, and drops each further SYN.
+    init(queue: Int32 = 8) throws {
         let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
         var address = sockaddr_in()
         address.sin_family = sa_family_t(AF_INET)
@@ -67,7 +68,7 @@ final class DeafListener: Sendable {
         var length = socklen_t(MemoryLayout<sockaddr_in>.size)
         let isListening = withUnsafeMutablePointer(to: &address) { pointer in
             pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { address in
-                bind(descriptor, address, length) == 0 && listen(descriptor, 8) == 0
+                bind(descriptor, address, length) == 0 && listen(descriptor, queue) == 0
                     && getsockname(descriptor, address, &length) == 0
             }
         }

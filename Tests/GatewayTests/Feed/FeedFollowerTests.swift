@@ -173,6 +173,14 @@ import Testing
         #expect(third != first && third != second)
     }
 
+    @Test func thoseThatAreFollowedAreTriedFirst() {
+        var choice = ControlChoice((1...20).map { "a:\($0)" })
+        let followed = Set([choice.take(0), choice.take(1)].compactMap(\.self))
+        let order = choice.inOrder()
+        #expect(Set(order.prefix(2)) == followed)
+        #expect(Set(order) == Set(choice.addresses) && order.count == 20)
+    }
+
     @Test func oneThatFailedIsTakenAgainIfThereIsNoOther() {
         var choice = ControlChoice(["a:1"])
         #expect(choice.take(0) == "a:1")

@@ -121,6 +121,31 @@ struct RelayGuardTests {
         #expect(table.tunnels.count == 2)
     }
 
+    @Test func verdictsAndEndsAreRecordedOnce() async throws {
+        let recorder = AuditRecorder()
+        let relayGuard = try RelayGuard(
+            policy: policy, endingTunnelsAt: relay.port, maximumTunnels: 10, audit: recorder,
+            logger: Logger(label: "guard"))
+        let (one, two) = (try GuardedClient(relay.port), try GuardedClient(relay.port))
+        #expect(try await relayGuard.answer(question(one)) == .allowed(instance: "one"))
+        #expect(try await relayGuard.answer(question(two)) == .allowed(instance: "one"))
+        one.close()
+        let isForgotten = try await eventually {
+            await relayGuard.forgetEnded()
+            return await relayGuard.tunnelCount == 1
+        }
+        #expect(isForgotten)
+        policy.set(StubPolicy.denied)
+        await relayGuard.reconsider()
+        await relayGuard.forgetEnded()
+        #expect(try await relayGuard.answer(question(two)) == .refused("Not for you."))
+        let events = recorder.take().events
+        #expect(events.map { $0[.outcome] } == ["allowed", "allowed", "ended", "withdrawn", "refused"])
+        #expect(events.map(\.kind) == [.connect, .connect, .tunnel, .tunnel, .connect])
+        #expect(events.allSatisfy { $0[.action] == "guard" && $0[.instance] == "one" })
+        #expect(events.allSatisfy { $0[.target] == "a.example:443" })
+    }
+
     @Test func aStartEndsWhatWasThere() async throws {
         let relayGuard = try makeGuard()
         let (client, other) = (try GuardedClient(relay.port), try TestServer { $0.answerAll("") })

@@ -2,9 +2,9 @@ internal import Foundation
 internal import Glibc
 
 /// A file that the kernel makes while it is read, such as one of `/proc`.
-enum KernelFile {
+package enum KernelFile {
     /// Reads to the end: a read returns a page at most, and Foundation takes one that is not full for the last.
-    static func text(_ path: String) -> String? {
+    package static func text(_ path: String) -> String? {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { return nil }
         defer { close(descriptor) }

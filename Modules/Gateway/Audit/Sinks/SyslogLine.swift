@@ -18,7 +18,7 @@ package enum SyslogLine {
     private static func isWarning(_ entry: AuditEntry) -> Bool {
         switch entry[.kind] {
         case AuditKind.refusal.rawValue, AuditKind.lost.rawValue, AuditKind.lock.rawValue: return true
-        case AuditKind.connect.rawValue: return entry[.outcome] != "opened"
+        case AuditKind.connect.rawValue: return !["opened", "allowed"].contains(entry[.outcome])
         case AuditKind.tunnel.rawValue: return entry[.outcome] == "withdrawn"
         default: return !["done", "unchanged"].contains(entry[.outcome])
         }

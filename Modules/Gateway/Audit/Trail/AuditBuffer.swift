@@ -7,6 +7,8 @@ struct AuditBuffer: Sendable {
     static let limit = 16_384
     /// The most different refusals of peers without an identity; further ones are counted together.
     static let strangerLimit = 256
+    /// The outcome of those.
+    static let others = "others"
 
     private(set) var events: [AuditEvent] = []
     /// How many events were lost since the last ``take()``.
@@ -29,6 +31,15 @@ struct AuditBuffer: Sendable {
         if index < events.count { refusals[event.fields] = index }
     }
 
+    /// Takes all of these events or none: they leave half of the room to others.
+    ///
+    /// - Returns: whether they were taken.
+    mutating func add(all new: [AuditEvent]) -> Bool {
+        guard events.count + new.count <= Self.limit / 2 else { return false }
+        events += new
+        return true
+    }
+
     private mutating func append(_ event: AuditEvent) {
         guard events.count < Self.limit else { return lost += 1 }
         events.append(event)
@@ -36,7 +47,7 @@ struct AuditBuffer: Sendable {
 
     private mutating func addOther(_ event: AuditEvent) {
         if let others { return events[others].repeated() }
-        var other = AuditEvent(.refusal, by: .peer, at: event.time, outcome: "others")
+        var other = AuditEvent(.refusal, by: .peer, at: event.time, outcome: Self.others)
         other[number: .count] = 1
         let index = events.count
         append(other)

@@ -2,34 +2,83 @@ internal import Foundation
 internal import SallyportBase
 internal import SallyportCore
 
-/// Takes the access events of a gateway, from event loops too, which never wait for a store.
+/// Takes the access events of a gateway or a relay, from event loops too, which never wait for a store.
 ///
-/// A lock, because the relay's handlers are synchronous; ``AuditTrail`` takes the events from here.
+/// A lock, because the relay's handlers are synchronous. ``AuditTrail`` takes the events from here; at a relay on a
+/// machine of its own ``AuditCourier`` does.
 final class AuditRecorder: Sendable {
-    private let buffer = Lock(AuditBuffer())
+    /// For what runs without a trail: nothing would take the events.
+    static let keepsNothing = AuditRecorder(keeps: false)
+
+    private struct State {
+        var buffer = AuditBuffer()
+        /// How many events came so far.
+        var count: Int64 = 0
+    }
+
+    private let state = Lock(State())
+    /// How many of them are in the store.
+    private let written = Board<Int64>(0)
+    private let keeps: Bool
     private let clock: @Sendable () -> Date
     /// A signal when events wait. Only one task may follow it.
     let signals: AsyncStream<Void>
     private let signal: AsyncStream<Void>.Continuation
 
-    init(clock: @escaping @Sendable () -> Date = { Date() }) {
-        self.clock = clock
+    init(keeps: Bool = true, clock: @escaping @Sendable () -> Date = { Date() }) {
+        (self.keeps, self.clock) = (keeps, clock)
         (signals, signal) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
     }
 
     /// - Parameter mayRepeat: whether an equal event at about the same time becomes one entry with this one.
     func note(_ event: AuditEvent, mayRepeat: Bool = false) {
-        let wasEmpty = buffer.withLock { buffer in
-            defer { buffer.add(event, mayRepeat: mayRepeat) }
-            return buffer.isEmpty
+        guard keeps else { return }
+        let wasEmpty = state.withLock { state in
+            let wasEmpty = state.buffer.isEmpty
+            state.buffer.add(event, mayRepeat: mayRepeat)
+            state.count += 1
+            return wasEmpty
         }
         if wasEmpty { signal.yield() }
     }
 
-    func take() -> (events: [AuditEvent], lost: Int) { buffer.withLock { $0.take() } }
+    /// What waits, and how many events came so far, for ``wrote(_:)``.
+    func take() -> (events: [AuditEvent], lost: Int, count: Int64) {
+        state.withLock { state in
+            let (events, lost) = state.buffer.take()
+            return (events, lost, state.count)
+        }
+    }
 
     func event(_ kind: AuditKind, by actor: AuditActor, outcome: String) -> AuditEvent {
         AuditEvent(kind, by: actor, at: clock(), outcome: outcome)
+    }
+}
+
+// MARK: Events of others
+
+extension AuditRecorder {
+    /// Takes events that a relay on a machine of its own has told.
+    ///
+    /// - Returns: what ``isWritten(_:)`` is asked with; nil if there is no room for them now.
+    func enter(_ events: [AuditEvent]) -> Int64? {
+        let (wasEmpty, count) = state.withLock { state -> (Bool, Int64?) in
+            let wasEmpty = state.buffer.isEmpty
+            guard state.buffer.add(all: events) else { return (false, nil) }
+            state.count += Int64(events.count)
+            return (wasEmpty, state.count)
+        }
+        if wasEmpty { signal.yield() }
+        return count
+    }
+
+    /// So many events are in the store.
+    func wrote(_ count: Int64) { written.set(count) }
+
+    /// Waits until so many events are in the store; false if the task is cancelled before.
+    func isWritten(_ count: Int64) async -> Bool {
+        for await number in written.values() where number >= count { return true }
+        return false
     }
 }
 
@@ -58,6 +107,33 @@ extension AuditRecorder {
         event[number: .sent] = Int64(bytes.up)
         event[number: .received] = Int64(bytes.down)
         event[number: .milliseconds] = milliseconds
+        note(event)
+    }
+}
+
+// MARK: A guard's events
+
+extension AuditRecorder {
+    /// The action of what a guard has decided.
+    static let guarding = "guard"
+
+    /// The answer to a foreign relay's question.
+    ///
+    /// - Parameter instance: nil if the peer has no accepted certificate.
+    func judged(_ instance: String?, _ target: Endpoint, _ answer: GuardAnswer) {
+        var event = event(.connect, by: instance == nil ? .peer : .instance, outcome: answer.outcome)
+        event[.action] = Self.guarding
+        event[.instance] = instance
+        event[.target] = target.description
+        if case .allowed = answer { note(event) } else { note(event, mayRepeat: true) }
+    }
+
+    /// The end of a foreign relay's tunnel.
+    func ended(_ tunnel: GuardedTunnel, _ result: Tunnel.Result) {
+        var event = event(.tunnel, by: .instance, outcome: result.rawValue)
+        event[.action] = Self.guarding
+        event[.instance] = tunnel.instance
+        event[.target] = tunnel.target.description
         note(event)
     }
 }

@@ -22,6 +22,8 @@ actor AuditTrail {
     private var chain: AuditChain?
     private var unwritten: [AuditEntry] = []
     private var events: [AuditEvent] = []
+    /// How many events the recorder had got with these.
+    private var count: Int64 = 0
     private var start = AuditHead.empty
     private var isFailing = false
 
@@ -49,7 +51,7 @@ actor AuditTrail {
     private func writeLast() async {
         // What came before a failure is written first, and then the rest.
         if await write(), await write() { return }
-        let (rest, lost) = recorder.take()
+        let (rest, lost, _) = recorder.take()
         logger.error(
             "Entries of the audit trail could not be written and are lost.",
             metadata: ["count": "\(unwritten.count + rest.count + lost)"])
@@ -77,12 +79,14 @@ actor AuditTrail {
         isFailing = false
         outlets.tell(unwritten)
         (unwritten, events) = ([], [])
+        recorder.wrote(count)
         return true
     }
 
     private func take() async {
-        var (taken, lost) = recorder.take()
+        var (taken, lost, count) = recorder.take()
         guard !taken.isEmpty || lost > 0 else { return }
+        self.count = count
         if lost > 0 {
             var event = recorder.event(.lost, by: .gateway, outcome: "lost")
             event[number: .count] = Int64(lost)

@@ -10,6 +10,8 @@ internal import ServiceLifecycle
 struct FeedService: Sendable {
     let data: GatewayData
     let hub: FeedHub
+    let trails: RelayTrails
+    private let batches = SharedLimiter<RelayIdentifier>(.batches)
     let current: CurrentState
     let logger: Logger
     private let renewals = SharedLimiter<RelayIdentifier>(.relayRenewals)
@@ -17,6 +19,7 @@ struct FeedService: Sendable {
     func addRoutes(to router: Router<ControlContext>) {
         router.get(RouterPath(FeedAPI.feed)) { try await feed($0, $1) }
         router.post(RouterPath(FeedAPI.applied)) { try await applied($0, $1) }
+        router.post(RouterPath(FeedAPI.audit)) { try await audit($0, $1) }
         router.post(RouterPath(FeedAPI.certificates)) { try await certificates($0, $1) }
     }
 
@@ -91,6 +94,19 @@ struct FeedService: Sendable {
         return try Self.answer(FeedReportAnswer(revision: await data.reached))
     }
 
+    private func audit(_ request: Request, _ context: ControlContext) async throws -> Response {
+        let relay = try await relay(context)
+        guard await batches.takes(relay.id, at: data.clock()) else {
+            throw GatewayError(
+                .limited, "More than \(Int(RatePace.batches.rate)) batches of events a second for long.")
+        }
+        let batch: FeedBatch = try await Self.body(of: request, upTo: FeedBatch.limit)
+        // The name is the record's, and the record that of the certificate.
+        let record = try await data.admitted(relay)
+        try await trails.enter(batch, of: record, at: data.clock())
+        return try Self.answer(FeedBatchAnswer(number: batch.number))
+    }
+
     private func certificates(_ request: Request, _ context: ControlContext) async throws -> Response {
         let relay = try await relay(context)
         try await renewals.take(relay.id, at: data.clock(), or: "More renewals than a relay needs.")
@@ -99,9 +115,11 @@ struct FeedService: Sendable {
         return try Self.answer(certificates)
     }
 
-    private static func body<Value: Decodable>(of request: Request) async throws -> Value {
+    private static func body<Value: Decodable>(
+        of request: Request, upTo limit: Int = ControlAPI.Limits.request
+    ) async throws -> Value {
         var request = request
-        let buffer = try await request.collectBody(upTo: ControlAPI.Limits.request)
+        let buffer = try await request.collectBody(upTo: limit)
         do { return try FeedCoding.decoder.decode(Value.self, from: Data(buffer.readableBytesView)) } catch {
             throw GatewayError(.invalid, "The body is not understood.", underlying: error)
         }

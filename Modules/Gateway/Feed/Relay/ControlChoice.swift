@@ -21,6 +21,12 @@ struct ControlChoice: Sendable {
         return choice
     }
 
+    /// All gateways, those that are followed first, each of the two parts in an order by chance.
+    func inOrder() -> [String] {
+        let followed = Set(taken.values)
+        return addresses.filter(followed.contains).shuffled() + addresses.filter { !followed.contains($0) }.shuffled()
+    }
+
     /// Gives the gateway of a place back: it could not be followed any longer.
     mutating func failed(_ place: Int, at now: Instant) {
         if let address = taken.removeValue(forKey: place) { failed[address] = now }

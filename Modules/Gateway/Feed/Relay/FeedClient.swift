@@ -15,6 +15,8 @@ struct FeedClient: Sendable {
     let identity: StoredIdentity
     /// The authorities that may have issued the gateway's certificate, DER.
     let trust: [[UInt8]]
+    /// How long a connection may take, and then the silence of the gateway.
+    var patience: Duration = FeedAPI.silence
 
     /// Follows the feed until it ends, outside of the caller's actor, since a snapshot can be long.
     ///
@@ -60,21 +62,20 @@ struct FeedClient: Sendable {
         }
     }
 
-    /// Sends a report at each tick, all over one connection, until there is none any more.
+    /// Sends requests one after the other, all over one connection, until there is none any more.
     ///
     /// - Parameters:
-    ///   - next: the report to send now; nil ends it.
-    ///   - sent: called with each report that was taken, and the answer.
-    func report(
-        at ticks: AsyncStream<Void>, _ next: @Sendable () async -> FeedReport?,
-        sent: @Sendable (FeedReport, FeedReportAnswer) async -> Void
+    ///   - next: the body to send now; nil ends it.
+    ///   - sent: called with each body that was taken, and the answer.
+    func post<Body: Encodable & Sendable, Answer: Decodable & Sendable>(
+        _ path: String, _ next: @Sendable () async -> Body?, sent: @Sendable (Body, Answer) async -> Void
     ) async throws {
         try await withConnection { inbound, outbound in
             var exchange = FeedExchange(
-                answers: inbound.makeAsyncIterator(), requests: outbound, head: head(.POST, FeedAPI.applied))
-            for await _ in ticks {
-                guard let report = await next() else { return }
-                await sent(report, try await exchange.post(report))
+                answers: inbound.makeAsyncIterator(), requests: outbound, head: head(.POST, path))
+            while let body = await next() {
+                let answer: Answer = try await exchange.post(body)
+                await sent(body, answer)
             }
         }
     }
@@ -91,14 +92,14 @@ struct FeedClient: Sendable {
         let context = try context()
         let name: String? = if case .name(let name) = address.host { name } else { nil }
         let connection = try await ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
-            .connectTimeout(.nanoseconds(FeedAPI.silence.nanoseconds))
+            .connectTimeout(.nanoseconds(patience.nanoseconds))
             .connect(host: address.host.bareText, port: Int(address.port)) { channel in
                 channel.eventLoop.makeCompletedFuture {
                     let handlers = channel.pipeline.syncOperations
                     try handlers.addHandler(NIOSSLClientHandler(context: context, serverHostname: name))
                     try handlers.addHTTPClientHandlers()
                     try handlers.addHandlers([
-                        IdleStateHandler(readTimeout: .nanoseconds(FeedAPI.silence.nanoseconds)), SilenceHandler(),
+                        IdleStateHandler(readTimeout: .nanoseconds(patience.nanoseconds)), SilenceHandler(),
                     ])
                     return try Connection(wrappingChannelSynchronously: channel)
                 }

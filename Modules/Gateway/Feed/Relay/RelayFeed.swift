@@ -72,6 +72,9 @@ actor RelayFeed {
         FeedClient(address: try Endpoint(address), identity: membership.client, trust: membership.trust)
     }
 
+    /// For a request that any control gateway may take, in the order in which they are to be tried.
+    func clients() -> [FeedClient] { choice.inOrder().compactMap { try? client(of: $0) } }
+
     /// A number that grows with time, by which a gateway's line shows how old it is at most.
     private var echo: Int64 { began.duration(to: .now).milliseconds }
 }
@@ -217,10 +220,11 @@ extension RelayFeed {
 
     private func reportOverOneConnection(to address: String) async throws {
         let ticks = ticks.follow(buffering: .bufferingNewest(1)) { $0.yield() }
-        try await client(of: address).report(at: ticks) {
-            await self.report(to: address)
-        } sent: {
-            await self.reported($0, $1, to: address)
+        try await client(of: address).post(FeedAPI.applied) { () -> FeedReport? in
+            for await _ in ticks { return await self.report(to: address) }
+            return nil
+        } sent: { (report: FeedReport, answer: FeedReportAnswer) in
+            await self.reported(report, answer, to: address)
         }
     }
 

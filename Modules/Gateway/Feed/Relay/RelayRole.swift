@@ -28,6 +28,7 @@ struct RelayRole: Service {
         let registry: PrometheusRegistry?
         let feed: Feed
         let follows: @Sendable (RelayFeed) -> Void
+        let audit = AuditRecorder()
 
         var policy: FollowedPolicy { FollowedPolicy(current: current, lease: gate) }
     }
@@ -63,11 +64,15 @@ struct RelayRole: Service {
             try await serve(observation) { metricsPort in
                 let port = try await relay.start(besides: Set([metricsPort].compactMap { $0 }))
                 let feed = try makeFeed(parts, for: relay, at: port)
+                let courier = AuditCourier(parts.audit, logger: logger) { await feed.clients() }
                 await onReady(
                     .init(
                         controlPort: 0, relayPort: Int(port), verificationPort: nil,
                         metricsPort: metricsPort.map(Int.init)))
-                await cancelWhenGracefulShutdown { await feed.run() }
+                await Self.follow(feed, courier)
+                // The ends of the last tunnels are told too.
+                await relay.shutdown()
+                await courier.finish()
             }
         } catch {
             await relay.shutdown()
@@ -77,7 +82,7 @@ struct RelayRole: Service {
     }
 
     private func runGuard(_ parts: Parts) async throws {
-        guard let relayGuard = try listeners.makeGuard(parts.policy) else {
+        guard let relayGuard = try listeners.makeGuard(parts.policy, parts.audit) else {
             throw GatewayError(.invalid, "The role guarding needs the settings of a guard.")
         }
         let part = HealthPart(name: "guard") {
@@ -87,15 +92,25 @@ struct RelayRole: Service {
         let observation = observation(of: part, .guardHealth, parts, []) { await relayGuard.tunnelCount }
         try await serve(observation) { metricsPort in
             let feed = try makeFeed(parts, for: relayGuard, at: configuration.relayGuard?.port ?? 0)
+            let courier = AuditCourier(parts.audit, logger: logger) { await feed.clients() }
             let running = try await relayGuard.start()
             await onReady(
                 .init(
                     controlPort: 0, relayPort: 0, verificationPort: nil, metricsPort: metricsPort.map(Int.init)))
-            await cancelWhenGracefulShutdown {
-                await withDiscardingTaskGroup { group in
-                    group.addTask { await feed.run() }
-                    group.addTask { await running.run() }
-                }
+            await Self.follow(feed, courier) { await running.run() }
+            await courier.finish()
+        }
+    }
+
+    /// Follows the feed, and tells of access, until the role ends.
+    private static func follow(
+        _ feed: RelayFeed, _ courier: AuditCourier, beside body: @escaping @Sendable () async -> Void = {}
+    ) async {
+        await cancelWhenGracefulShutdown {
+            await withDiscardingTaskGroup { group in
+                group.addTask { await feed.run() }
+                group.addTask { await courier.run() }
+                group.addTask { await body() }
             }
         }
     }
@@ -130,7 +145,7 @@ struct RelayRole: Service {
         try Relay(
             configuration: listeners.relayConfiguration(trust: parts.membership.trust),
             identity: parts.membership.server.relayIdentity, policy: parts.policy, resolver: listeners.resolver(),
-            connections: connections, logger: logger)
+            connections: connections, audit: parts.audit, logger: logger)
     }
 }
 

@@ -6,6 +6,7 @@ enum FeedAPI {
     /// Query: `echo` and `port`, as in a ``FeedReport``.
     static let feed = "/v1/feed"
     static let applied = "/v1/feed/applied"
+    static let audit = "/v1/feed/audit"
     static let certificates = "/v1/feed/certificates"
 
     /// How often a gateway sends a beat.

@@ -156,9 +156,7 @@ extension ConnectHandler {
         guard watch.dials() else {
             throw RelayRefusal(503, ProxyStatus.ErrorType.connectionLimitReached, "The relay has no room for a server.")
         }
-        let dialer = Dialer(
-            resolver: services.resolver, check: services.addressCheck, egress: services.configuration.egress,
-            timeout: services.configuration.dialTimeout, eventLoop: context.eventLoop)
+        let dialer = dialer(for: client, target, instance, on: context.eventLoop)
         let start = ContinuousClock.now
         let dialled = dialer.dial(target, at: address, mayBeLocal: mayBeLocal, by: rules)
         dialled.assumeIsolated().whenComplete { result in
@@ -170,9 +168,25 @@ extension ConnectHandler {
                 self.dialled(connection.channel, grant, context: context)
             case .failure(let error):
                 self.services.metrics.dial.record(since: start, "failed")
-                self.refuse(error as? RelayRefusal ?? Self.internalFailure, context: context)
+                let refusal = self.tunnel.isDialRefused ? RelayRefusal.policyChanged : error as? RelayRefusal
+                self.refuse(refusal ?? Self.internalFailure, context: context)
             }
         }
+    }
+
+    /// What it opens ends with the tunnel, and with the permission for it.
+    private func dialer(
+        for client: any RelayClient, _ target: Endpoint, _ instance: String, on loop: any EventLoop
+    ) -> Dialer {
+        let tunnel = NIOLoopBound(tunnel, eventLoop: loop)
+        let grant = { @Sendable (address: IPAddress) in
+            TunnelGrant(client: client, target: target, instance: instance, address: address)
+        }
+        return Dialer(
+            resolver: services.resolver, check: services.addressCheck, egress: services.configuration.egress,
+            timeout: services.configuration.dialTimeout, eventLoop: loop,
+            permit: { (address: IPAddress) throws(RelayRefusal) in try tunnel.value.permit(grant(address)) },
+            begins: { tunnel.value.dials($0, by: grant($1)) })
     }
 
     private static func allowed(
@@ -191,8 +205,7 @@ extension ConnectHandler {
         // The policy may have changed while the server was being connected to, before there was a tunnel to end.
         guard grant.holds(check: services.addressCheck) else {
             origin.reset()
-            let refusal = RelayRefusal(403, ProxyStatus.ErrorType.requestDenied, "The policy changed.")
-            return refuse(refusal, context: context)
+            return refuse(.policyChanged, context: context)
         }
         open(origin, grant, context: context)
     }

@@ -19,6 +19,10 @@ struct Dialer: Sendable {
     let egress: IPAddress?
     let timeout: Duration
     let eventLoop: any EventLoop
+    /// Called on the event loop before each connection is begun; throws if it is not wanted any more.
+    let permit: @Sendable (IPAddress) throws(RelayRefusal) -> Void
+    /// Called on the event loop with each connection that is about to be opened, so that it can be given up.
+    let begins: @Sendable (any Channel, IPAddress) -> Void
 
     /// The connection is not read until `autoRead` is switched on.
     func dial(
@@ -67,14 +71,15 @@ struct Dialer: Sendable {
         return Array(reachable.prefix(Self.addressLimit))
     }
 
-    /// Tries one address after the other, each with its share of the remaining time.
+    /// Tries one address after the other, each with its share of the remaining time, as long as that is wanted.
     private func connect(
         _ addresses: ArraySlice<IPAddress>, port: UInt16, until deadline: NIODeadline
     ) -> EventLoopFuture<Connection> {
         let address = addresses[addresses.startIndex]
+        do { try permit(address) } catch { return eventLoop.makeFailedFuture(error) }
         let left = max(deadline - .now(), .milliseconds(1))
         let share = TimeAmount.nanoseconds(left.nanoseconds / Int64(addresses.count))
-        return bootstrap(timeout: share).connect(to: SocketAddress(address, port: port)).map {
+        return bootstrap(to: address, timeout: share).connect(to: SocketAddress(address, port: port)).map {
             Connection(channel: $0, address: address)
         }.flatMapError { error in
             let rest = addresses.dropFirst()
@@ -85,7 +90,7 @@ struct Dialer: Sendable {
         }
     }
 
-    private func bootstrap(timeout: TimeAmount) -> ClientBootstrap {
+    private func bootstrap(to address: IPAddress, timeout: TimeAmount) -> ClientBootstrap {
         let bootstrap = ClientBootstrap(group: eventLoop)
             .connectTimeout(timeout)
             .channelOption(.autoRead, value: false)
@@ -93,6 +98,7 @@ struct Dialer: Sendable {
             .channelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
                     try channel.pipeline.syncOperations.addHandler(DrainingCloseHandler())
+                    begins(channel, address)
                 }
             }
         return egress.map { bootstrap.bind(to: SocketAddress($0, port: 0)) } ?? bootstrap

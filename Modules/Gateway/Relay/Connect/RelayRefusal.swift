@@ -17,6 +17,9 @@ struct RelayRefusal: Error, Hashable {
     static func malformed(_ details: String, status: Int = 400) -> RelayRefusal {
         RelayRefusal(status, ProxyStatus.ErrorType.requestError, details)
     }
+
+    /// What was allowed when CONNECT was judged is not allowed any more.
+    static let policyChanged = RelayRefusal(403, ProxyStatus.ErrorType.requestDenied, "The policy changed.")
 }
 
 extension RelayRefusal {

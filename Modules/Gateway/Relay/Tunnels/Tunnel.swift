@@ -20,6 +20,8 @@ final class Tunnel {
     let client: any Channel
     private let services: RelayServices
     private var phase = Phase.requesting
+    /// The connection to the server while it is being opened, and what it is opened by.
+    private var dial: (origin: any Channel, grant: TunnelGrant)?
     private var origin: (any Channel)?
     private var splices: TunnelSplices?
     private var grant: TunnelGrant?
@@ -52,6 +54,7 @@ final class Tunnel {
 
     /// From now on, the bytes of both sides belong to this tunnel.
     func open(to origin: any Channel, grant: TunnelGrant, splices: TunnelSplices) {
+        dial = nil
         self.origin = origin
         self.grant = grant
         self.splices = splices
@@ -61,14 +64,32 @@ final class Tunnel {
         scheduleIdleCheck(at: lastActivity + idleTimeout)
     }
 
-    /// Ends a tunnel that the policy no longer allows.
+    /// Ends a tunnel, or the connection that is being opened for it, if the policy no longer allows it.
     func reconsider() {
+        if isDialRefused { dial?.origin.reset() }
         guard phase == .open, let grant else { return }
         if !grant.holds(check: services.addressCheck) { abort(.withdrawn) }
     }
 
     /// At shutdown: a connection without a tunnel is closed.
     func dropUnlessOpen() { if phase == .requesting { abort(.shutdown) } }
+}
+
+// MARK: Dialling
+
+extension Tunnel {
+    /// Whether a server may be connected to. Since CONNECT was judged, the client may have left and the policy changed.
+    func permit(_ grant: TunnelGrant) throws(RelayRefusal) {
+        guard phase == .requesting, grant.holds(check: services.addressCheck) else {
+            throw RelayRefusal.policyChanged
+        }
+    }
+
+    /// A connection to the server is about to be opened. It is not counted once this tunnel is over, and so it ends then.
+    func dials(_ origin: any Channel, by grant: TunnelGrant) { dial = (origin, grant) }
+
+    /// Whether the policy no longer allows what is being dialled, or was dialled last.
+    var isDialRefused: Bool { dial.map { !$0.grant.holds(check: services.addressCheck) } ?? false }
 }
 
 // MARK: Forwarding
@@ -152,6 +173,8 @@ extension Tunnel {
         splices?.client.part()
         splices = nil
         origin = nil
+        // Fails the dial at once, which finds that this tunnel is over.
+        dial.take()?.origin.reset()
         if let instance { services.registry.release(instance: instance) }
         services.registry.remove(self)
     }
