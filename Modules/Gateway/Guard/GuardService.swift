@@ -1,4 +1,4 @@
-package import Logging
+internal import Logging
 
 /// Guards a foreign relay on this machine: its helpers ask over a Unix socket whether a tunnel may be opened, and the
 /// tunnels that the policy no longer allows are ended.
