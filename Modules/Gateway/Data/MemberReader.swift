@@ -41,12 +41,13 @@ struct MemberReader {
     mutating func string() -> String? {
         guard take("\"") else { return nil }
         let start = place
-        var escapes = 0
+        var (escapes, union) = (0, UInt8(0))
         while place < bytes.count {
+            union |= bytes[place]
             switch bytes[place] {
             case UInt8(ascii: "\""):
                 defer { place += 1 }
-                return text(start..<place, escapes)
+                return text(start..<place, escapes, isASCII: union < 0x80)
             case UInt8(ascii: "\\"):
                 guard place + 1 < bytes.count, bytes[place + 1] == UInt8(ascii: "/") else { return nil }
                 escapes += 1
@@ -57,7 +58,9 @@ struct MemberReader {
         return nil
     }
 
-    private func text(_ range: Range<Int>, _ escapes: Int) -> String? {
+    private func text(_ range: Range<Int>, _ escapes: Int, isASCII: Bool) -> String? {
+        // Needs no validation; that of the library costs a look-up of types for each text.
+        if escapes == 0, isASCII { return String(decoding: bytes[range], as: UTF8.self) }
         guard escapes > 0 else { return String(validating: bytes[range], as: UTF8.self) }
         return String(validating: bytes[range].filter { $0 != UInt8(ascii: "\\") }, as: UTF8.self)
     }

@@ -8,20 +8,23 @@ package struct InstanceIdentifier: Sendable, Hashable, CustomStringConvertible, 
     /// Reads the 36 characters of a UUID (RFC 9562 §4) in either case.
     package init?(_ text: String) {
         guard text.utf8.count == 36 else { return nil }
-        let isUUID = text.utf8.enumerated().allSatisfy { place, byte in
+        var (place, isLower) = (0, true)
+        for byte in text.utf8 {
             switch byte {
-            case UInt8(ascii: "-"): Self.hyphens.contains(place)
-            case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "a")...UInt8(ascii: "f"),
-                UInt8(ascii: "A")...UInt8(ascii: "F"):
-                !Self.hyphens.contains(place)
-            default: false
+            case UInt8(ascii: "-"): guard Self.isHyphen(place) else { return nil }
+            case UInt8(ascii: "A")...UInt8(ascii: "F"):
+                guard !Self.isHyphen(place) else { return nil }
+                isLower = false
+            case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "a")...UInt8(ascii: "f"):
+                guard !Self.isHyphen(place) else { return nil }
+            default: return nil
             }
+            place += 1
         }
-        guard isUUID else { return nil }
-        description = text.lowercased()
+        description = isLower ? text : text.lowercased()
     }
 
-    private static let hyphens = [8, 13, 18, 23]
+    private static func isHyphen(_ place: Int) -> Bool { place == 8 || place == 13 || place == 18 || place == 23 }
 
     /// A new random one (version 4).
     package init() { description = UUID().uuidString.lowercased() }

@@ -12,7 +12,10 @@ struct FleetDigest: Codable, Sendable, Hashable {
     /// Of the empty set.
     init() { bytes = .zero }
 
-    fileprivate init(_ code: HMAC<SHA256>.MAC) { bytes = SIMD32(code) }
+    fileprivate init(_ code: HMAC<SHA256>.MAC) {
+        // SAFETY: a code of SHA-256 has 32 bytes.
+        bytes = code.withUnsafeBytes { unsafe $0.loadUnaligned(as: SIMD32<UInt8>.self) }
+    }
 
     /// Adds rows that are not in the set, and removes those that are.
     mutating func toggle(_ other: FleetDigest) { bytes ^= other.bytes }
