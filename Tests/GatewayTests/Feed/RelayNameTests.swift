@@ -14,7 +14,7 @@ import Testing
 
     private func invite(_ name: String) async throws -> AdministrationReply {
         let request = try RelayRequest(RelayPending(name: name, cluster: "main"))
-        return await fixture.data.perform(.invite(request: request.text))
+        return try await fixture.data.perform(.invite(request: request.text))
     }
 
     @discardableResult
