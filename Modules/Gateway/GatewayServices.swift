@@ -106,6 +106,7 @@ struct GatewayServices: Service {
             group.addTask { try await Self.untilShutdown { try await administration.run() } }
             if let guarding { group.addTask { try await Self.untilShutdown { await guarding.run() } } }
             group.addTask { try await Self.untilShutdown { try await tick(parts, observation) } }
+            group.addTask { try await Self.untilShutdown(mind) }
             group.addTask {
                 for await renewed in parts.current.renewals.cancelOnGracefulShutdown() {
                     await data.sawAtRelay(renewed)
@@ -170,16 +171,13 @@ struct GatewayServices: Service {
     }
 
     /// Sends a heartbeat every two seconds; once a minute, checks the tunnels of instances that did not renew and notes
-    /// which instances listen to events; once an hour, checks the gateway's own certificates and keys.
+    /// which instances listen to events.
     private func tick(_ parts: Parts, _ observation: Observation) async throws {
-        var upkeep = GatewayUpkeep(data: data, logger: logger)
-        var watch = StoreWatch(logger: logger)
         var beats = 0
         var lastLook = data.clock()
         while !Task.isCancelled {
             try await Task.sleep(for: .seconds(ControlEvent.heartbeatSeconds))
             await parts.events.beat()
-            watch.note(await data.trouble())
             beats += 1
             // By the clock against which certificates are checked.
             if abs(data.clock().timeIntervalSince(lastLook)) >= 60 {
@@ -190,6 +188,18 @@ struct GatewayServices: Service {
                 await observation.refresh()
             }
             if beats % 150 == 0 { await parts.audit.upkeep() }
+        }
+    }
+
+    /// What may wait for the store, apart from the heartbeats: reads it again if that failed, and does the upkeep.
+    private func mind() async throws {
+        var upkeep = GatewayUpkeep(data: data, logger: logger)
+        var watch = StoreWatch(logger: logger)
+        while !Task.isCancelled {
+            try await Task.sleep(for: .seconds(ControlEvent.heartbeatSeconds))
+            // Whichever task met it, nothing else need ask the store soon.
+            if await data.failure != nil { try? await data.catchUp() }
+            watch.note(await data.trouble())
             await upkeep.runIfDue()
         }
     }
@@ -214,7 +224,7 @@ extension GatewayServices {
     private func makeControl(_ parts: Parts) async throws -> HTTPService {
         let current = parts.current
         let feed = FeedService(
-            data: data, hub: parts.feed, trails: RelayTrails(parts.audit.recorder), current: current, logger: logger)
+            data: data, hub: parts.feed, trails: parts.audit.relays, current: current, logger: logger)
         let plane = ControlPlane(
             data: data, events: parts.events, names: NameService(queries: try listeners.queries()), current: current,
             tokens: parts.tokens, feed: feed, metrics: parts.metrics, audit: parts.audit.recorder, logger: logger)

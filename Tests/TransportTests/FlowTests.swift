@@ -254,8 +254,8 @@ struct FlowTests {
             for await _ in held {}
         }
         var request = try ExchangeRequest(.post, server.url(), body: body)
-        request.idleTimeout = .milliseconds(200)
-        request.deadline = .now + .seconds(2)
+        request.idleTimeout = .seconds(1)
+        request.deadline = .now + .seconds(6)
         let response = try await transport.exchange(request, via: path)
         #expect(response.head.status.code == 413)
         await #expect(throws: LoadError(.idleTimeout, "")) { try await response.body.collect(upTo: .bytes(2)) }

@@ -5,7 +5,8 @@ internal import SallyportBase
 enum AuditChainName: Sendable, Hashable {
     /// Of all gateways over one store: acts of administration, and what changes with them.
     case administration
-    /// Of one gateway, by its identifier: what instances and strangers did there.
+    /// Of one gateway, by its identifier: what instances and strangers did there. With a relay's identifier behind it:
+    /// what that relay has told this gateway.
     case access(String)
 
     private static let prefix = "access:"
@@ -14,6 +15,14 @@ enum AuditChainName: Sendable, Hashable {
         switch self {
         case .administration: "administration"
         case .access(let gateway): Self.prefix + gateway
+        }
+    }
+
+    /// What a relay tells has a chain of its own: whatever it tells, the limits of other chains are not reached by it.
+    func of(_ relay: RelayIdentifier) -> AuditChainName {
+        switch self {
+        case .administration: self
+        case .access(let gateway): .access("\(gateway).\(relay)")
         }
     }
 

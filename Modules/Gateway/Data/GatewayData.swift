@@ -29,7 +29,7 @@ package actor GatewayData {
     /// Whether the run that waits reads everything.
     private var readsEverything = false
     /// Why the last run failed.
-    private var failure: GatewayError?
+    private(set) var failure: GatewayError?
     private(set) var directory = Directory() { didSet { revision += 1 } }
     private(set) var relays = RelayTable() { didSet { revision += 1 } }
     private var relaysRevision: Int64 = 0

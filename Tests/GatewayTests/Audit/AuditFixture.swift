@@ -24,6 +24,16 @@ extension DataFixture {
 
     func accessEntries() async throws -> [AuditEntry] { try await entries(of: data.accessChain) }
 
+    /// What relays on machines of their own have told this gateway.
+    func relayEntries() async throws -> [AuditEntry] {
+        let own = data.accessChain.text + "."
+        var found: [AuditEntry] = []
+        for chain in try await data.store.auditHeads().keys where chain.text.hasPrefix(own) {
+            found += try await entries(of: chain)
+        }
+        return found
+    }
+
     func report(against checkpoint: String? = nil) async throws -> AuditReport {
         try await data.verifyAudit(against: checkpoint)
     }

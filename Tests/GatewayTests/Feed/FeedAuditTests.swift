@@ -27,7 +27,7 @@ import Testing
     private static func entries(
         _ control: ControlFixture, of kind: AuditKind = .connect
     ) async throws -> [AuditEntry] {
-        try await control.data.accessEntries().filter { $0[.kind] == kind.rawValue && $0[.relay] != nil }
+        try await control.data.relayEntries().filter { $0[.kind] == kind.rawValue }
     }
 
     private static func body(_ number: Int64, _ events: [[String: String]], process: String = "a1") throws -> [UInt8] {
@@ -53,7 +53,7 @@ import Testing
             let opened = try #require(verdicts.first { $0[.outcome] == "opened" })
             #expect(opened[.target] == "127.0.0.1:\(fixture.origin.port)" && opened[.address] == "127.0.0.1")
             #expect(opened[.instance] == instance && opened[.user] == "ann" && opened[.actor] == "instance")
-            #expect(opened[.relay] == "localhost" && opened[.detail]?.hasSuffix("Z") == true)
+            #expect(opened[.relay] == EnrolledRelay.standardName && opened[.detail]?.hasSuffix("Z") == true)
             #expect(verdicts.contains { $0[.outcome] == "http_request_denied" && $0[.target] == "127.0.0.1:1" })
             let ended = try await Self.entries(fixture.control, of: .tunnel)
             #expect(ended.map { $0[.outcome] } == ["withdrawn"])
@@ -99,8 +99,8 @@ import Testing
             guard case .refused = try await ask("127.0.0.1:1") else { throw TestFailure("It is not refused.") }
             await gateway.shutdown()
             try await running.value
-            let verdicts = try await Self.entries(control).filter { $0[.relay] == "localhost" }
-            #expect(verdicts.allSatisfy { $0[.action] == "guard" })
+            let verdicts = try await Self.entries(control)
+            #expect(verdicts.allSatisfy { $0[.relay] == EnrolledRelay.standardName && $0[.action] == "guard" })
             #expect(verdicts.contains { $0[.outcome] == "allowed" && $0[.target] == "a.example:443" })
             #expect(verdicts.contains { $0[.outcome] == "refused" && $0[.target] == "127.0.0.1:1" })
         }

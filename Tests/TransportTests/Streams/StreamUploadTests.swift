@@ -176,8 +176,8 @@ import Testing
             for await _ in held {}
         }
         var request = try fixture.request(body: body)
-        request.idleTimeout = .milliseconds(200)
-        request.deadline = .now + .seconds(2)
+        request.idleTimeout = .seconds(1)
+        request.deadline = .now + .seconds(6)
         let response = try await peer.exchange(request)
         #expect(response.head.status.code == 413)
         await #expect(throws: LoadError(.idleTimeout, "")) { try await response.body.collect(upTo: .bytes(2)) }

@@ -31,11 +31,11 @@ struct AuditBuffer: Sendable {
         if index < events.count { refusals[event.fields] = index }
     }
 
-    /// Takes all of these events or none: they leave half of the room to others.
+    /// Takes all of these events or none.
     ///
     /// - Returns: whether they were taken.
     mutating func add(all new: [AuditEvent]) -> Bool {
-        guard events.count + new.count <= Self.limit / 2 else { return false }
+        guard events.count + new.count <= Self.limit else { return false }
         events += new
         return true
     }

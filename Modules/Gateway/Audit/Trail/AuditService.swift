@@ -4,6 +4,8 @@ internal import Logging
 /// The audit trail of a running gateway: what takes access events, what writes them, and where entries are told.
 struct AuditService: Sendable {
     let recorder: AuditRecorder
+    /// Those of relays on machines of their own.
+    let relays: RelayTrails
     private let data: GatewayData
     private let trail: AuditTrail
     private let outlets: AuditOutlets
@@ -11,9 +13,12 @@ struct AuditService: Sendable {
 
     /// - Throws: `fileSystem` if a log or a syslog socket cannot be opened.
     init(_ data: GatewayData, _ configuration: Gateway.Configuration, logger: Logger) async throws {
+        let name = await data.name
         recorder = AuditRecorder(clock: data.clock)
-        outlets = try AuditOutlets(configuration, host: await data.name, logger: logger)
-        trail = await AuditTrail(recorder, data, to: outlets, logger: logger)
+        let outlets = try AuditOutlets(configuration, host: name, logger: logger)
+        trail = AuditTrail(recorder, data, of: nil, at: name, to: outlets, logger: logger)
+        relays = RelayTrails(data, at: name, to: outlets, logger: logger)
+        self.outlets = outlets
         (self.data, self.logger) = (data, logger)
     }
 
@@ -22,6 +27,7 @@ struct AuditService: Sendable {
         let told = await data.store.audited()
         await withDiscardingTaskGroup { group in
             group.addTask { await trail.run() }
+            group.addTask { await relays.run() }
             group.addTask { for await entry in told { outlets.tell([entry]) } }
         }
     }
@@ -40,6 +46,7 @@ struct AuditService: Sendable {
 
     /// Writes what is left and signs a checkpoint, also if the task is cancelled.
     func finish() async {
+        await relays.finish()
         await trail.finish()
         await Task { await upkeep() }.value
         outlets.finish()

@@ -2,7 +2,8 @@ internal import Foundation
 internal import Logging
 internal import SallyportWire
 
-/// Writes a gateway's access events into its own chain, in batches, and tells the outlets.
+/// Writes access events into a chain of the gateway's, in batches, and tells the outlets: its own events, or those that
+/// a relay on a machine of its own has told.
 ///
 /// An actor for the entries that were given their place and are not known to be in the store yet: a batch whose
 /// transaction was not answered is given again unchanged, so that it stands in the chain once.
@@ -18,6 +19,8 @@ actor AuditTrail {
     private let logger: Logger
     private let name: AuditChainName
     private let gateway: String
+    /// Whether the begin and the end of the gateway are events of this chain.
+    private let isOwn: Bool
     /// Nil until the chain's end was read.
     private var chain: AuditChain?
     private var unwritten: [AuditEntry] = []
@@ -27,14 +30,25 @@ actor AuditTrail {
     private var start = AuditHead.empty
     private var isFailing = false
 
+    /// The trail of the gateway's own events.
     init(_ recorder: AuditRecorder, _ data: GatewayData, to outlets: AuditOutlets, logger: Logger) async {
+        self.init(recorder, data, of: nil, at: await data.name, to: outlets, logger: logger)
+    }
+
+    /// - Parameters:
+    ///   - relay: whose events these are; nil for the gateway's own.
+    ///   - gateway: its name.
+    init(
+        _ recorder: AuditRecorder, _ data: GatewayData, of relay: RelayIdentifier?, at gateway: String,
+        to outlets: AuditOutlets, logger: Logger
+    ) {
         (self.recorder, self.data, self.outlets, self.logger) = (recorder, data, outlets, logger)
-        (name, gateway) = await (data.accessChain, data.name)
+        (name, self.gateway, isOwn) = (relay.map(data.accessChain.of) ?? data.accessChain, gateway, relay == nil)
     }
 
     /// Writes until the task is cancelled. ``finish()`` writes the rest.
     func run() async {
-        recorder.note(recorder.event(.start, by: .gateway, outcome: "done"))
+        if isOwn { recorder.note(recorder.event(.start, by: .gateway, outcome: "done")) }
         for await _ in recorder.signals {
             try? await Task.sleep(for: Self.gathering)
             while await !write(), !Task.isCancelled { try? await Task.sleep(for: Self.pause) }
@@ -44,7 +58,7 @@ actor AuditTrail {
     /// Writes what is left, the end of the gateway among it, also if the task is cancelled. One attempt: a gateway ends
     /// even if its store cannot be written.
     func finish() async {
-        recorder.note(recorder.event(.stop, by: .gateway, outcome: "done"))
+        if isOwn { recorder.note(recorder.event(.stop, by: .gateway, outcome: "done")) }
         await Task { await writeLast() }.value
     }
 

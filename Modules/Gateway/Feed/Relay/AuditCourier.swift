@@ -17,6 +17,11 @@ actor AuditCourier {
     private let logger: Logger
     private var batches = AuditBatches()
     private var isFailing = false
+    /// How many attempts have failed since the last that did not.
+    private var failures = 0
+    /// How often a gateway is tried before the next one: it may have the batch already, and knows that then, while the next
+    /// one would enter it a second time.
+    private static let attempts = 3
 
     /// - Parameter clients: of the control gateways, in the order in which they are to be tried.
     init(_ recorder: AuditRecorder, logger: Logger, to clients: @escaping @Sendable () async -> [FeedClient]) {
@@ -27,7 +32,7 @@ actor AuditCourier {
     func run() async {
         for await _ in recorder.signals {
             try? await Task.sleep(for: Self.gathering)
-            while !Task.isCancelled, await !deliver() { try? await Task.sleep(for: Self.pause) }
+            while !Task.isCancelled, await !deliver(to: nextClient()) { try? await Task.sleep(for: Self.pause) }
         }
     }
 
@@ -36,7 +41,7 @@ actor AuditCourier {
     func finish() async {
         await Task {
             let end = ContinuousClock.now + Self.farewell
-            _ = await untilDeadline(end) { await self.deliver(until: end) }
+            _ = await untilDeadline(end) { await self.deliver(to: self.clients(), until: end) }
         }.value
         let (rest, lost, _) = recorder.take()
         let count = batches.count + rest.count + lost
@@ -46,19 +51,25 @@ actor AuditCourier {
             metadata: ["count": "\(count)"])
     }
 
-    /// False if no gateway takes what waits now.
+    private func nextClient() async -> [FeedClient] {
+        let all = await clients()
+        return all.isEmpty ? [] : [all[failures / Self.attempts % all.count]]
+    }
+
+    /// False if none of these gateways takes what waits now.
     ///
     /// - Parameter end: by when it is to be done; nil for the time that requests usually have.
-    private func deliver(until end: ContinuousClock.Instant? = nil) async -> Bool {
+    private func deliver(to clients: [FeedClient], until end: ContinuousClock.Instant? = nil) async -> Bool {
         guard next() != nil else { return true }
-        for var client in await clients() where !Task.isCancelled {
+        for var client in clients where !Task.isCancelled {
             // For the connection, and for the answer.
             if let end { client.patience = max(.milliseconds(1), ContinuousClock.now.duration(to: end) / 2) }
             do {
                 try await send(to: client)
-                isFailing = false
+                (isFailing, failures) = (false, 0)
                 return true
             } catch {
+                failures += 1
                 tell(error, of: client)
             }
         }

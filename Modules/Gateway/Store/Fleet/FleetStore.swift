@@ -24,8 +24,11 @@ actor FleetStore: GatewayStore {
     private let (audits, audit) = AsyncStream.makeStream(of: AuditEntry.self, bufferingPolicy: .bufferingOldest(4096))
     /// The newest revision that was seen of each gateway's record; for one that was removed, that of its absence.
     private(set) var gatewayRevisions: [GatewayIdentifier: Int64] = [:]
-    /// When the database has shown last that it commits.
+    /// When the database has shown last that it commits, and the attempt that is under way.
     private var lastProof: ContinuousClock.Instant?
+    private var proof: Task<Void, any Error>?
+    /// The number of the lock that an attempt holds.
+    private let proofLock = Int64.random(in: .min ... .max)
     /// The channel on which the database says that there is a new revision.
     static let channel = "sallyport"
 
@@ -112,13 +115,33 @@ extension FleetStore {
     /// Has the database commit something small. A primary that was cut off from its standbys can still be read, while
     /// the others may have elected another one that takes withdrawals: it cannot commit, so its word is worth nothing.
     private func proveCommits() async throws {
-        let began = ContinuousClock.now
-        if let lastProof, lastProof.duration(to: began) < Self.proofLife { return }
-        try await database.transaction(.write) { transaction in
-            // A record in the write-ahead log, for which the commit waits until the standbys have it.
-            _ = try await transaction.run("SELECT pg_logical_emit_message(true, 'sallyport', '') IS NULL", [])
+        if let lastProof, lastProof.duration(to: .now) < Self.proofLife { return }
+        if let proof { return try await proof.value }
+        let task = Task {
+            defer { proof = nil }
+            let began = ContinuousClock.now
+            try await commitMessage()
+            lastProof = began
         }
-        lastProof = began
+        proof = task
+        try await task.value
+    }
+
+    /// Commits a record in the write-ahead log, for which the database waits until the standbys have it. It goes on waiting
+    /// after this gateway has given up, so the lock sees to it that it waits for one at most.
+    private func commitMessage() async throws {
+        let lock = proofLock
+        let hasLock = try await database.transaction(.write) { transaction in
+            let rows = try await transaction.run(
+                """
+                SELECT CASE WHEN pg_try_advisory_xact_lock($1::bigint)
+                    THEN pg_logical_emit_message(true, 'sallyport', '') IS NOT NULL ELSE false END
+                """, [.integer(lock)])
+            return try rows.first?.integer(0) == 1
+        }
+        guard hasLock else {
+            throw GatewayError(.unreachable, "The database does not commit what it was given before.")
+        }
     }
 }
 
@@ -156,6 +179,10 @@ extension FleetStore {
 }
 
 extension FleetTransaction {
+    /// Before long work between two statements: the database ends a transaction that writes if it stands still for three
+    /// seconds.
+    func mayTakeLong() async throws { try await run("SET LOCAL idle_in_transaction_session_timeout = '60s'", []) }
+
     /// - Returns: what changed apart from instances, and all gateways with their revisions if one has.
     fileprivate func changes(
         after revision: Int64, _ mark: FleetMark, _ key: FleetKey
