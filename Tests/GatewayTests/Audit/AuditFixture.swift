@@ -26,7 +26,7 @@ extension DataFixture {
 
     /// What relays on machines of their own have told this gateway.
     func relayEntries() async throws -> [AuditEntry] {
-        let own = data.accessChain.text + "."
+        let own = await data.accessChain.text + "."
         var found: [AuditEntry] = []
         for chain in try await data.store.auditHeads().keys where chain.text.hasPrefix(own) {
             found += try await entries(of: chain)
