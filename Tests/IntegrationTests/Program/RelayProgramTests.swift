@@ -136,7 +136,11 @@ import Testing
         let instance = try #require(try await site.instances().first).instance
         let request = try await words(
             "gateway", "join", "--role", "relay", "--name", "relay-b.example", "--data", site.folder.file("relay"))
-        _ = try await words("gateway", "invite", request, "--data", site.data)
+        let invited = try await ChildProcess(
+            Programs.built("sallyport"), ["gateway", "invite", request, "--data", site.data]
+        ).outcome()
+        #expect(invited.status == 0 && invited.output.hasPrefix("sallyport-relay-invitation:"))
+        #expect(invited.error.contains("added relay relay-b.example to cluster main"), "\(invited.error)")
         let blocked = try await site.admin("block", instance).output
         #expect(blocked.contains("in force at 0 of 1 relay after 1 s"), "\(blocked)")
         #expect(blocked.contains("; relay-b.example has never answered"), "\(blocked)")
