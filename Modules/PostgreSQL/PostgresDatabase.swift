@@ -72,7 +72,7 @@ extension PostgresDatabase {
             SET LOCAL idle_in_transaction_session_timeout = '3s'; SET LOCAL lock_timeout = '4s'
             """
         case .read:
-            // It keeps nobody waiting, and a gateway may need a while to read many instances.
+            // No other transaction waits for it, and a gateway may need a while to read many instances.
             """
             BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY;
             SET LOCAL idle_in_transaction_session_timeout = '60s'
