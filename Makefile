@@ -92,6 +92,7 @@ bench: ## Prints the table of speed, side by side with the alternatives.
 	Benchmarks/sockets.sh
 	Benchmarks/door.sh
 	Benchmarks/relay.sh
+	Benchmarks/instances.sh
 	Benchmarks/tokens.sh
 	Benchmarks/counts.sh
 
@@ -104,12 +105,14 @@ profile: ## A flame graph and the counts of TARGET=ROW, or of PROGRAM=â€¦ ARGS=â
 	@Benchmarks/profile.sh
 
 # What is fuzzed is fuzzed even where a long run is red; either makes the whole red.
-soak: dependencies ## Long runs: transfers with random cancellation, 1 GiB through the relay, kills, power cuts, flipped bits, fuzzing.
+soak: dependencies ## Long runs: transfers with random cancellation, 1 GiB through the relay, races of gateways, kills, power cuts, flipped bits, fuzzing.
 	$(SWIFT) build --build-tests
 	$(SWIFT) build -c release --scratch-path .build-release --product sallyport
 	@status=0; \
 	gateway="$$($(SWIFT) build -c release --scratch-path .build-release --show-bin-path)/sallyport"; \
 	SALLYPORT_SOAK_GATEWAY="$$gateway" SALLYPORT_SOAK=$(SOAK) $(SWIFT) test --skip-build --disable-xctest --no-parallel --filter 'Soak|ConnectionFloodTests|TunnelLoadTests|aLargeFileArrivesWhole|KillTests|PowerCutTests|FlipTests|ModelTests|WithinASecond' || status=1; \
+	SALLYPORT_TEST_RACES=1000 SWIFT="$(SWIFT)" Tests/Scripts/with-postgresql \
+		Tests/Scripts/test --filter FleetRaceTests || status=1; \
 	SWIFT="$(SWIFT)" Tests/Fuzz/run $(FUZZ) || status=1; \
 	exit $$status
 
