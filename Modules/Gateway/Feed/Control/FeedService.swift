@@ -38,7 +38,8 @@ struct FeedService: Sendable {
         let relay = try await relay(context)
         let echo = request.uri.queryParameters.get("echo").flatMap { Int64($0) } ?? 0
         let port = request.uri.queryParameters.get("port").flatMap { UInt16($0) } ?? 0
-        try await data.note(relay, listensOn: port)
+        // A relay whose port cannot be noted, as while the database is away, says it again with its next report.
+        try? await data.note(relay, listensOn: port)
         let (number, ticks) = await hub.begin(relay.id, echo: echo) { context.cutOff() }
         logger.info("A relay follows the feed.", metadata: ["relay": "\(relay.id)", "source": "\(context.source)"])
         return Response(
