@@ -105,8 +105,8 @@ import Testing
     @Test func withdrawalEndsLoadsInFlightWithItsCode() async throws {
         let fixture = Fixture(answers: [StubAnswer(chunks: [[1]], staysOpen: true)])
         let response = try await fixture.loading.session.bytes(for: .get(url))
+        // What has come and is not read yet is not read any more.
         fixture.gate.withdraw(.wiped)
-        #expect(try await response.body.next() == [1])
         let error = await #expect(throws: LoadError(.withdrawn, "")) { try await response.body.next() }
         #expect((error?.underlying as? AccessDenied)?.code == .wiped)
     }
