@@ -64,9 +64,11 @@ import Testing
 
     @Test func aDatabaseThatIsAwayIsTrouble() async throws {
         let absent = try PostgresDatabase("postgresql://ann@127.0.0.1:1/figures?sslmode=disable")
-        _ = absent.notifications(of: "nothing", watching: "SELECT 1")
+        let news = absent.notifications(of: "nothing", watching: "SELECT 1")
+        let following = Task { for await _ in news {} }
         #expect(try await eventually { await absent.trouble?.code == .unreachable })
         await absent.close()
+        await following.value
         await database.close()
     }
 }
