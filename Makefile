@@ -15,6 +15,8 @@ TESTS ?=
 SOAK ?= 10000
 # Seconds for which `make soak` fuzzes each parser.
 FUZZ ?= 600
+# Answers that `make fuzz-answers` and `make soak` give to three readers of HTTP/1.1.
+ANSWERS ?= 10000000
 # What `make profile` looks at: a row of the benchmark table, or a program and its arguments; where the graph goes; and
 # the numbers of operations of its two runs, as in '100 300'.
 TARGET ?=
@@ -29,7 +31,7 @@ lint_folders := $(wildcard Package.swift Modules Plugins Tests Benchmarks/Packag
 # otherwise: everything would be built anew by chance.
 export SWIFT_DETERMINISTIC_HASHING := 1
 
-.PHONY: help dependencies build install test test-fleet outside docs demo demo-fleet faults bench counts profile soak sanitize mutants lint clean
+.PHONY: help dependencies build install test test-fleet outside docs demo demo-fleet faults bench counts profile soak fuzz-answers sanitize mutants lint clean
 
 help: ## Lists the targets.
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*##/\t/' | expand -t 14
@@ -114,7 +116,12 @@ soak: dependencies ## Long runs: transfers with random cancellation, 1 GiB throu
 	SALLYPORT_TEST_RACES=1000 SWIFT="$(SWIFT)" Tests/Scripts/with-postgresql \
 		Tests/Scripts/test --filter FleetRaceTests || status=1; \
 	SWIFT="$(SWIFT)" Tests/Fuzz/run $(FUZZ) || status=1; \
+	SWIFT="$(SWIFT)" Tests/Fuzz/answers $(ANSWERS) || status=1; \
 	exit $$status
+
+fuzz-answers: ## Compares what three readers make of generated answers, ten million heads and bodies; ANSWERS=COUNT.
+	@Tests/Scripts/dependencies --build
+	SWIFT="$(SWIFT)" Tests/Fuzz/answers $(ANSWERS)
 
 sanitize: dependencies ## The tests under AddressSanitizer, then under ThreadSanitizer; no process may report anything.
 	SWIFT="$(SWIFT)" Tests/Scripts/sanitize $(TESTS)

@@ -463,7 +463,8 @@ let package = Package(
             "Cookies",
             dependencies: [
                 "SallyportBase", "SallyportCore", "SallyportLoading", "SallyportCookies", "SallyportHTTPAuthentication",
-                "SallyportSecureStore", "SallyportURLLoading", "SessionTestSupport", .logging, .httpTypes,
+                "SallyportSecureStore", "SallyportURLLoading", "SessionTestSupport", "TransportTestSupport", .logging,
+                .httpTypes,
             ]),
         tests(
             "Cache",

@@ -6,11 +6,14 @@ import SallyportLoading
 import SallyportURLLoading
 import TestSupport
 import Testing
+import TransportTestSupport
 
 @testable import SallyportCookies
 @testable import SallyportSecureStore
 
 /// What no server should send, on the wire: through the transport, the parser and the jar, and back.
+///
+/// What each engine reads or writes by itself runs on both; the others are about the jar.
 @Suite(.timeLimit(.minutes(1))) struct HostileCookieTests {
     /// Answers the first request with a head of the test's own, and keeps the bytes of every one.
     private final class Server: Sendable {
@@ -65,13 +68,14 @@ import Testing
         try await second(lines.map { Array($0.utf8) }, around: head).map { String(decoding: $0, as: UTF8.self) }
     }
 
-    @Test func bytesAreSentBackUnchanged() async throws {
+    @Test(.onBothEngines) func bytesAreSentBackUnchanged() async throws {
         let value: [UInt8] = [0xff, 0xfe, 0x22, 0x2c, 0x20, 0x80, 0xc3]
         let field = try await second([Array("Set-Cookie: a=".utf8) + value + Array("; Path=/".utf8)])
         #expect(field == Array("a=".utf8) + value)
     }
 
-    @Test(arguments: [UInt8(1), 8, 11, 12, 14, 31, 127]) func aControlSetsNothing(_ byte: UInt8) async throws {
+    @Test(.onBothEngines, arguments: [UInt8(1), 8, 11, 12, 14, 31, 127])
+    func aControlSetsNothing(_ byte: UInt8) async throws {
         let lines = [
             Array("Set-Cookie: a=b".utf8) + [byte] + Array("c".utf8), Array("Set-Cookie: x".utf8) + [byte, 61, 98],
             Array("Set-Cookie: y=z; Path=/".utf8) + [byte, 97], Array("Set-Cookie: good=1".utf8),
@@ -79,18 +83,18 @@ import Testing
         #expect(try await second(lines) == Array("good=1".utf8))
     }
 
-    @Test func namesOfFieldsHaveNoCaseAndFieldsAreNotJoined() async throws {
+    @Test(.onBothEngines) func namesOfFieldsHaveNoCaseAndFieldsAreNotJoined() async throws {
         let field = try await second(
             "set-cookie: a=1, b=2", "SET-COOKIE: c=3; path=/", "sEt-CoOkIe:d=4", "Set-Cookie2: e=5")
         #expect(field == "a=1, b=2; c=3; d=4")
     }
 
-    @Test func aFoldedFieldIsOneField() async throws {
+    @Test(.onBothEngines) func aFoldedFieldIsOneField() async throws {
         #expect(try await second("Set-Cookie: a=1;", " Path=/;", "\tSecure=; Max-Age=100") == nil, "it is secure")
         #expect(try await second("Set-Cookie: a=1;", " Path=/;", "\tMax-Age=100") == "a=1")
     }
 
-    @Test func interimAnswersAndTrailersSetNone() async throws {
+    @Test(.onBothEngines) func interimAnswersAndTrailersSetNone() async throws {
         let field = try await second("Set-Cookie: final=1") { lines in
             let interim =
                 "HTTP/1.1 103 Early Hints\r\nSet-Cookie: hint=1\r\n\r\nHTTP/1.1 100 Continue\r\nSet-Cookie: go=1\r\n\r\n"
@@ -115,7 +119,7 @@ import Testing
         #expect(cookies.last == "n2999=v" && cookies.first == "n2820=v")
     }
 
-    @Test func aHeadThatIsTooLongSetsNone() async throws {
+    @Test(.onBothEngines) func aHeadThatIsTooLongSetsNone() async throws {
         let lines = (0..<5000).map { Array("Set-Cookie: n\($0)=v".utf8) }
         await #expect(throws: LoadError(.responseTooLarge, "")) { try await second(lines) }
     }

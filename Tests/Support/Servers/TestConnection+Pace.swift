@@ -10,6 +10,12 @@ extension TestConnection {
         awaitEnd()
     }
 
+    /// Keeps the kernel from holding back what is written until the peer has acknowledged what came before.
+    package func sendAtOnce() {
+        var isOn: Int32 = 1
+        setsockopt(descriptor, Int32(IPPROTO_TCP), TCP_NODELAY, &isOn, socklen_t(MemoryLayout<Int32>.size))
+    }
+
     /// Holds this connection's thread.
     package func pause(_ time: Duration) {
         let (seconds, attoseconds) = time.components

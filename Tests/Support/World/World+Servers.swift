@@ -34,6 +34,8 @@ extension World {
 /// A connection of a test server, with TLS or without.
 package protocol TestStream {
     func read(upTo limit: Int) -> [UInt8]
+    /// Text up to a blank line; nil if the client ends before.
+    func readHead() -> String?
     @discardableResult
     func write(_ bytes: [UInt8]) -> Bool
     /// The client has ended its side as it should.

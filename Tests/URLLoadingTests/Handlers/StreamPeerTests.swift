@@ -191,18 +191,13 @@ import Testing
 
 extension TestStream {
     /// Text up to the end of a line; nil if the peer ends before.
-    fileprivate func readLine() -> String? { read(until: "\n").map { String($0.dropLast()) } }
-
-    /// Text up to a blank line.
-    fileprivate func readHead() -> String? { read(until: "\r\n\r\n") }
-
-    private func read(until end: String) -> String? {
+    fileprivate func readLine() -> String? {
         var bytes: [UInt8] = []
-        while !bytes.suffix(end.utf8.count).elementsEqual(end.utf8) {
+        while bytes.last != UInt8(ascii: "\n") {
             let byte = read(upTo: 1)
             if byte.isEmpty { return nil }
             bytes += byte
         }
-        return String(decoding: bytes, as: UTF8.self)
+        return String(decoding: bytes.dropLast(), as: UTF8.self)
     }
 }

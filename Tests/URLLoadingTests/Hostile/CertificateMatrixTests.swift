@@ -4,11 +4,12 @@ import SallyportCore
 import SallyportLoading
 import TestSupport
 import Testing
+import TransportTestSupport
 
 @testable import SallyportURLLoading
 
 /// Which certificates a server may show (RFC 5280 §6, RFC 9525), and that those which it may not get no request.
-@Suite(.timeLimit(.minutes(2))) struct CertificateMatrixTests {
+@Suite(.timeLimit(.minutes(2)), .onBothEngines) struct CertificateMatrixTests {
     /// What a server shows, and what the client believes in.
     struct Shown: Sendable {
         var chain: [ForgedCertificate]

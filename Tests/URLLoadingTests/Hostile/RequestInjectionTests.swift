@@ -7,8 +7,9 @@ import Testing
 
 @testable import SallyportURLLoading
 
-/// Nothing that an app puts into a request makes a second line, or a second request, of it.
-@Suite(.timeLimit(.minutes(1))) struct RequestInjectionTests {
+/// Nothing that an app puts into a request makes a second line, or a second request, of it. Each engine writes its heads
+/// by itself.
+@Suite(.timeLimit(.minutes(1)), .onEveryCarrier) struct RequestInjectionTests {
     private static let breaks = ["\r\nX-Planted: 1", "\nX-Planted: 1", "\rX-Planted: 1", "\0X-Planted: 1"]
 
     /// What the server gets of a request: its head as lines.
@@ -62,7 +63,8 @@ import Testing
         let server = try TestServer { $0.answerAll("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n") }
         let ordeal = try Ordeal()
         await #expect(throws: LoadError(.invalidRequest, "")) { try await ordeal.load(server, method: .connect) }
-        #expect(server.acceptedConnections == 0)
+        // A plugin opens its stream before it asks for anything.
+        #expect(server.acceptedConnections == 0 || StreamHandler.isUsed)
     }
 
     /// A second length or coding would make two requests of one.

@@ -6,11 +6,12 @@ import SallyportLoading
 import SessionTestSupport
 import TestSupport
 import Testing
+import TransportTestSupport
 
 @testable import SallyportURLLoading
 
 /// Redirects from https to http, between servers that speak both.
-@Suite(.timeLimit(.minutes(1))) struct InsecureRedirectTests {
+@Suite(.timeLimit(.minutes(1)), .onBothEngines) struct InsecureRedirectTests {
     /// A server over TLS that redirects everything to one over plain http, which records what it gets.
     private struct Downgrade {
         private let world: World

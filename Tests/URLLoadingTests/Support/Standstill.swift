@@ -1,8 +1,9 @@
-import HTTPTypes
 import SallyportBase
 import SallyportCore
 import SallyportLoading
+import SessionTestSupport
 import TestSupport
+import Testing
 
 @testable import SallyportURLLoading
 
@@ -20,51 +21,54 @@ final class Standstill: Sendable {
         }
     }
 
-    /// An interim head, a head, chunks, and trailers.
-    static let answer = Array(
-        ("HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n"
-            + "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nX: y\r\n\r\n"
-            + "5;a=b\r\nhello\r\n7\r\n, world\r\n0\r\nT: 1\r\n\r\n").utf8)
-    /// Of a request's body, in bytes.
-    static let upload = 48
     /// The longest time that an exchange has where its end is the deadline.
     private static let time = Duration.milliseconds(700)
 
-    private let gate = StubGate()
+    let places: [StandstillPlace]
+    private let isSecure: Bool
+    private let gate: StubGate
     private let loading: URLLoadingSystem
     private let session: SecureSession
     private let server: TestServer
     /// How many exchanges stand still.
     private let standing: Lock<Int>
 
-    init() throws {
-        let standing = Lock(0)
+    /// - Parameter isSecure: whether the server speaks TLS; each byte that it sends is a record of its own then.
+    init(at places: [StandstillPlace] = StandstillPlace.all, isSecure: Bool = false) throws {
+        let (world, standing) = (try World(), Lock(0))
+        self.places = places
+        self.isSecure = isSecure
         self.standing = standing
-        loading = URLLoadingSystem(gate: gate)
-        var configuration = SessionConfiguration()
-        configuration.connectionsPerOrigin = 1000
-        if StreamHandler.isUsed { configuration.handlers = [StreamHandler(keepsStreams: false)] }
+        gate = world.gate
+        loading = world.loading()
+        let configuration = try world.configuration { configuration in
+            configuration.connectionsPerOrigin = 1000
+            if StreamHandler.isUsed { configuration.handlers = [StreamHandler(keepsStreams: false)] }
+        }
         session = loading.makeSession(configuration)
+        let tls = isSecure ? world.originTLS : nil
         server = try TestServer { connection in
-            guard let head = connection.readHead() else { return }
-            guard connection.reaches(in: head) else { return }
+            connection.sendAtOnce()
+            guard let client = connection.accepted(with: tls), let head = client.readHead(),
+                let place = StandstillPlace(named: head), place.isReached(with: client, isByteByByte: tls != nil)
+            else { return }
             standing.withLock { $0 += 1 }
             connection.awaitEnd()
         }
     }
-
-    /// Of all bytes at which an exchange can stand still.
-    static var places: Int { answer.count + upload }
 
     /// Lets one exchange for each place begin, waits until all stand still, and ends them.
     ///
     /// - Returns: how each ended; nil where it did not.
     func walk(to ending: Ending) async throws -> [LoadError.Code?] {
         standing.withLock { $0 = 0 }
-        let requests = try (0..<Self.places).map { try request(at: $0, ending) }
+        let requests = try places.map { try request(at: $0, ending) }
         let session = session
         let loads = Task { await Self.failures(of: requests, in: session) }
-        if ending != .deadline { _ = try await eventually { self.standing.withLock { $0 } == Self.places } }
+        if ending != .deadline {
+            let areStill = try await eventually { self.standing.withLock { $0 } == self.places.count }
+            #expect(areStill, "Some did not come to their places.")
+        }
         end(loads, ending)
         let codes = await loads.value
         if ending == .withdrawal { gate.authorize() }
@@ -102,35 +106,17 @@ final class Standstill: Sendable {
         }
     }
 
-    private func request(at place: Int, _ ending: Ending) throws -> LoadRequest {
-        let isAnswer = place < Self.answer.count
-        let count = isAnswer ? place : place - Self.answer.count
-        var request = LoadRequest(
-            isAnswer ? .get : .put, try server.url(isAnswer ? "/answer/\(count)" : "/upload/\(count)"))
+    private func request(at place: StandstillPlace, _ ending: Ending) throws -> LoadRequest {
+        var request = place.request(to: try server.url(place.path, scheme: isSecure ? "https" : "http"))
         if ending == .deadline { request.options.resourceTimeout = Self.time }
-        guard !isAnswer else { return request }
-        // Every other body has no length that is known, and comes in a chunk.
-        request.body = .restartable(length: count % 2 == 0 ? Int64(Self.upload) : nil) { writer in
-            if count > 0 { try await writer.write([UInt8](repeating: 1, count: count)) }
-            try await Task.sleep(for: .seconds(60))
-        }
         return request
     }
 }
 
 extension TestConnection {
-    /// - Returns: whether as much was sent or received as the path of a request says.
-    fileprivate func reaches(in head: String) -> Bool {
-        let path = head.split(separator: " ").dropFirst().first?.split(separator: "/") ?? []
-        guard path.count == 2, let count = Int(path[1]) else { return false }
-        if path[0] == "answer" { return write(Array(Standstill.answer[..<count])) }
-        let isChunked = count % 2 == 1
-        var rest = isChunked ? String(count, radix: 16).utf8.count + count + 4 : count
-        while rest > 0 {
-            let bytes = read(upTo: rest)
-            if bytes.isEmpty { return false }
-            rest -= bytes.count
-        }
-        return true
+    /// The connection behind the handshake, if there is to be one; nil if that fails.
+    fileprivate func accepted(with tls: TestTLS?) -> (any TestStream)? {
+        guard let tls else { return self }
+        return tls.accept(self)
     }
 }
