@@ -45,7 +45,7 @@ import Testing
     func withoutItsSyncsAStoreLosesWhatItPromised(fault: String) async throws {
         let fixture = try StoreFixture()
         let recording = try Recording(of: "write", in: fixture, fault: fault)
-        let replay = Replay(recording, [Workload(writer: 0), Workload(writer: 1)], seed: 11)
+        let replay = Replay(recording, [Workload(writer: 0), Workload(writer: 1)], seed: 11, walksFirst: true)
         try await replay.run(variants: 1, stride: 3)
         print("states: with \(fault), \(replay.violations.count) of \(replay.states) break the promise")
         #expect(!replay.violations.isEmpty)

@@ -10,14 +10,17 @@ final class Replay {
     private let workloads: [Workload]
     private var random: SeededGenerator
     private let directory: String
+    private let walksFirst: Bool
     private var seen: Set<Int> = []
     private var models: [Int: [[Int64: [UInt8]]]] = [:]
 
     private(set) var states = 0
     private(set) var violations: [String] = []
 
-    init(_ recording: Recording, _ workloads: [Workload], seed: UInt64) {
-        (self.recording, self.workloads) = (recording, workloads)
+    /// - Parameter walksFirst: whether the pages are walked before the store is opened, for recordings without syncs: their
+    ///   states have pages of which LMDB itself, which trusts them, may end the process.
+    init(_ recording: Recording, _ workloads: [Workload], seed: UInt64, walksFirst: Bool = false) {
+        (self.recording, self.workloads, self.walksFirst) = (recording, workloads, walksFirst)
         random = SeededGenerator(seed: seed)
         // In memory: what is replayed needs no disk.
         directory = "/dev/shm/sallyport-cut-\(UUID().uuidString)"
@@ -84,8 +87,16 @@ final class Replay {
         return Array(bytes.prefix(count))
     }
 
+    /// The first finding of a walk through the pages, if there is a data file.
+    private func damage() throws -> String? {
+        guard walksFirst, let file = try? PageFile("\(directory)/store/\(Environment.fileName)") else { return nil }
+        let findings = try StoreCheck.run(file, ring: nil).findings
+        return findings.first { $0.kind != .lostPages }.map { "pages: \($0)" }
+    }
+
     private func violation(of expectation: Expectation) async -> String? {
         do {
+            if let damage = try damage() { return damage }
             let options = expectation.isMade ? StoreOptions.existing : StoreOptions()
             let store = try await SecureStore.open(
                 at: "\(directory)/store", protectedBy: .keyFile("\(directory)/key"), options: options)
