@@ -115,9 +115,7 @@ struct GatewayServices: Service {
             group.addTask { try await Self.untilShutdown { await parts.audit.run() } }
             group.addTask { await FleetPresence(data: data, logger: logger).run() }
             group.addTask { try await Self.untilShutdown { await parts.feed.run() } }
-            group.addTask {
-                for await _ in news.cancelOnGracefulShutdown() { try await Self.untilShutdown(follow) }
-            }
+            group.addTask { for await _ in news.cancelOnGracefulShutdown() { try? await data.catchUp() } }
             group.addTask {
                 for await _ in hints.cancelOnGracefulShutdown() { await parts.events.notify(data.takeHints()) }
             }
@@ -131,16 +129,6 @@ struct GatewayServices: Service {
             for try await _ in group {}
         }
     }
-
-    /// Tries until it succeeds: the next signal may be long in coming, and a withdrawal must not wait for it.
-    private func follow() async throws {
-        while true {
-            do { return try await data.catchUp() } catch { try await Task.sleep(for: Self.retry) }
-        }
-    }
-
-    /// The time between two attempts to read the store.
-    private static let retry = Duration.milliseconds(500)
 
     /// Starts the relay after the others, whose ports it must know, and reports that all listen. A listener that fails
     /// to start ends the group with its own error.
@@ -191,13 +179,16 @@ struct GatewayServices: Service {
         }
     }
 
-    /// What may wait for the store, apart from the heartbeats: reads it again if that failed, and does the upkeep.
+    /// The time between two attempts to read the store.
+    private static let retry = Duration.milliseconds(500)
+
+    /// What may wait for the store, apart from the heartbeats: reads it again after a failure, since the next signal may be
+    /// long in coming and a withdrawal must not wait for it, and does the upkeep.
     private func mind() async throws {
         var upkeep = GatewayUpkeep(data: data, logger: logger)
         var watch = StoreWatch(logger: logger)
         while !Task.isCancelled {
-            try await Task.sleep(for: .seconds(ControlEvent.heartbeatSeconds))
-            // Whichever task met it, nothing else need ask the store soon.
+            try await Task.sleep(for: Self.retry)
             if await data.failure != nil { try? await data.catchUp() }
             watch.note(await data.trouble())
             await upkeep.runIfDue()

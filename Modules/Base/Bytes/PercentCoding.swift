@@ -9,7 +9,9 @@ package enum PercentCoding {
                 bytes.append(byte)
                 continue
             }
-            guard let high = rest.next().flatMap(digit), let low = rest.next().flatMap(digit) else { return nil }
+            guard let high = rest.next().flatMap(Hexadecimal.value(ofDigit:)),
+                let low = rest.next().flatMap(Hexadecimal.value(ofDigit:))
+            else { return nil }
             bytes.append(high << 4 | low)
         }
         return bytes
@@ -32,16 +34,8 @@ package enum PercentCoding {
     }
 
     private static func isEscape(_ bytes: [UInt8], at index: Int) -> Bool {
-        index + 2 < bytes.count && digit(bytes[index + 1]) != nil && digit(bytes[index + 2]) != nil
-    }
-
-    private static func digit(_ byte: UInt8) -> UInt8? {
-        switch byte {
-        case UInt8(ascii: "0")...UInt8(ascii: "9"): byte - 48
-        case UInt8(ascii: "a")...UInt8(ascii: "f"): byte - 87
-        case UInt8(ascii: "A")...UInt8(ascii: "F"): byte - 55
-        default: nil
-        }
+        index + 2 < bytes.count && Hexadecimal.value(ofDigit: bytes[index + 1]) != nil
+            && Hexadecimal.value(ofDigit: bytes[index + 2]) != nil
     }
 
     private static func hexadecimal(_ value: UInt8) -> UInt8 { value < 10 ? 48 + value : 55 + value }

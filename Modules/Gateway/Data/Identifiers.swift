@@ -31,8 +31,8 @@ extension UUID {
             if place == 8 || place == 13 || place == 18 || place == 23 {
                 guard byte == UInt8(ascii: "-") else { return nil }
             } else {
-                guard let digit = Self.digit(byte) else { return nil }
-                halves = (halves.high << 4 | halves.low >> 60, halves.low << 4 | digit)
+                guard let digit = Hexadecimal.value(ofDigit: byte) else { return nil }
+                halves = (halves.high << 4 | halves.low >> 60, halves.low << 4 | UInt64(digit))
             }
             place += 1
         }
@@ -42,15 +42,6 @@ extension UUID {
                 bytes[0], bytes[1], bytes[2], bytes[3], bytes[4], bytes[5], bytes[6], bytes[7], bytes[8], bytes[9],
                 bytes[10], bytes[11], bytes[12], bytes[13], bytes[14], bytes[15]
             ))
-    }
-
-    private static func digit(_ byte: UInt8) -> UInt64? {
-        switch byte {
-        case UInt8(ascii: "0")...UInt8(ascii: "9"): UInt64(byte - UInt8(ascii: "0"))
-        case UInt8(ascii: "A")...UInt8(ascii: "F"): UInt64(byte - UInt8(ascii: "A") + 10)
-        case UInt8(ascii: "a")...UInt8(ascii: "f"): UInt64(byte - UInt8(ascii: "a") + 10)
-        default: nil
-        }
     }
 }
 

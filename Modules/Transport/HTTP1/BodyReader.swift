@@ -1,3 +1,5 @@
+internal import SallyportBase
+
 /// Divides the bytes after a head into pieces of the body and lines of a trailer section (RFC 9112 §6.3, §7.1). A value
 /// without I/O, which keeps no bytes.
 ///
@@ -140,13 +142,13 @@ package struct BodyReader: Sendable {
     private mutating func readSize(_ bytes: UnsafeRawBufferPointer, _ position: inout Int) -> Piece? {
         while position < bytes.count {
             let byte = unsafe bytes[position]
-            guard let digit = Self.hexadecimal(byte) else {
+            guard let digit = Hexadecimal.value(ofDigit: byte) else {
                 guard digits > 0, Self.mayFollowSize(byte) else { return .malformed }
                 state = .chunkExtension
                 return nil
             }
             guard digits < 16, size <= Int64.max >> 4 else { return .malformed }
-            size = size << 4 | digit
+            size = size << 4 | Int64(digit)
             digits += 1
             position += 1
         }
@@ -186,14 +188,5 @@ package struct BodyReader: Sendable {
         guard isReturnRead == (byte == 10) else { return nil }
         isReturnRead = byte == 13
         return byte == 10
-    }
-
-    private static func hexadecimal(_ byte: UInt8) -> Int64? {
-        switch byte {
-        case UInt8(ascii: "0")...UInt8(ascii: "9"): Int64(byte - UInt8(ascii: "0"))
-        case UInt8(ascii: "a")...UInt8(ascii: "f"): Int64(byte - UInt8(ascii: "a") + 10)
-        case UInt8(ascii: "A")...UInt8(ascii: "F"): Int64(byte - UInt8(ascii: "A") + 10)
-        default: nil
-        }
     }
 }

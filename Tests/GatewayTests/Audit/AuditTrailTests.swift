@@ -16,10 +16,9 @@ import Testing
 
     init() async throws {
         fixture = try await DataFixture()
-        store = FaultyStore(await fixture.data.store)
-        data = try await GatewayData(store, own: OwnStore(fixture.store)) { Date() }
+        (store, data) = try await fixture.faulty()
         let silent = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
-        trail = await AuditTrail(recorder, data, to: AuditOutlets([], logger: silent), logger: silent)
+        trail = AuditTrail(recorder, data, at: "localhost", to: AuditOutlets([], logger: silent), logger: silent)
     }
 
     private func connects(_ count: Int = 1) throws {
@@ -133,7 +132,8 @@ import Testing
     @Test func aCopiedDataFolderWritesOnInTheSameChain() async throws {
         let other = AuditRecorder()
         let silent = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
-        let copy = await AuditTrail(other, fixture.data, to: AuditOutlets([], logger: silent), logger: silent)
+        let copy = AuditTrail(
+            other, fixture.data, at: "localhost", to: AuditOutlets([], logger: silent), logger: silent)
         for _ in 0..<2 {
             try connects()
             await trail.finish()

@@ -152,8 +152,9 @@ import Testing
 
     @Test func entriesOfAccessAreRemovedByAge() async throws {
         let recorder = AuditRecorder { [fixture] in fixture.now }
-        let trail = await AuditTrail(
-            recorder, fixture.data, to: AuditOutlets([], logger: .init(label: "test")), logger: .init(label: "test"))
+        let trail = AuditTrail(
+            recorder, fixture.data, at: "localhost", to: AuditOutlets([], logger: .init(label: "test")),
+            logger: .init(label: "test"))
         recorder.connect(nil, nil, address: nil, error: "http_request_error")
         await trail.finish()
         fixture.advance(90 * 86_400 + 1)

@@ -176,3 +176,11 @@ final class FaultyStore: GatewayStore {
 
     func close() async { await store.close() }
 }
+
+extension DataFixture {
+    /// Another gateway on the same data, whose store fails, or does not answer, as a test says.
+    func faulty() async throws -> (store: FaultyStore, data: GatewayData) {
+        let faulty = FaultyStore(await data.store)
+        return (faulty, try await GatewayData(faulty, own: OwnStore(store)) { Date() })
+    }
+}

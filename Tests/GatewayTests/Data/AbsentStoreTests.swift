@@ -11,8 +11,7 @@ import Testing
 
     init() async throws {
         fixture = try await DataFixture()
-        store = FaultyStore(await fixture.data.store)
-        data = try await GatewayData(store, own: fixture.data.own, clock: fixture.data.clock)
+        (store, data) = try await fixture.faulty()
     }
 
     @Test func upkeepThatFailsIsToBeTriedAgain() async throws {

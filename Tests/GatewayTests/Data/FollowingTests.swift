@@ -13,8 +13,7 @@ import Testing
 
     init() async throws {
         fixture = try await DataFixture()
-        store = FaultyStore(await fixture.data.store)
-        data = try await GatewayData(store, own: OwnStore(fixture.store)) { Date() }
+        (store, data) = try await fixture.faulty()
     }
 
     /// Reads what there is before `change`, and lets the gateway have it once `call` has come to the read that is under

@@ -125,7 +125,8 @@ extension AuditRecorder {
         event[.action] = Self.guarding
         event[.instance] = instance
         event[.target] = target.description
-        if case .allowed = answer { note(event) } else { note(event, mayRepeat: true) }
+        let isAllowed = if case .allowed = answer { true } else { false }
+        note(event, mayRepeat: !isAllowed)
     }
 
     /// The end of a foreign relay's tunnel.

@@ -16,7 +16,7 @@ struct AuditService: Sendable {
         let name = await data.name
         recorder = AuditRecorder(clock: data.clock)
         let outlets = try AuditOutlets(configuration, host: name, logger: logger)
-        trail = AuditTrail(recorder, data, of: nil, at: name, to: outlets, logger: logger)
+        trail = AuditTrail(recorder, data, at: name, to: outlets, logger: logger)
         relays = RelayTrails(data, at: name, to: outlets, logger: logger)
         self.outlets = outlets
         (self.data, self.logger) = (data, logger)

@@ -30,16 +30,11 @@ actor AuditTrail {
     private var start = AuditHead.empty
     private var isFailing = false
 
-    /// The trail of the gateway's own events.
-    init(_ recorder: AuditRecorder, _ data: GatewayData, to outlets: AuditOutlets, logger: Logger) async {
-        self.init(recorder, data, of: nil, at: await data.name, to: outlets, logger: logger)
-    }
-
     /// - Parameters:
     ///   - relay: whose events these are; nil for the gateway's own.
     ///   - gateway: its name.
     init(
-        _ recorder: AuditRecorder, _ data: GatewayData, of relay: RelayIdentifier?, at gateway: String,
+        _ recorder: AuditRecorder, _ data: GatewayData, of relay: RelayIdentifier? = nil, at gateway: String,
         to outlets: AuditOutlets, logger: Logger
     ) {
         (self.recorder, self.data, self.outlets, self.logger) = (recorder, data, outlets, logger)

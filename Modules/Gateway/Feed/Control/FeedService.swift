@@ -97,10 +97,7 @@ struct FeedService: Sendable {
 
     private func audit(_ request: Request, _ context: ControlContext) async throws -> Response {
         let relay = try await relay(context)
-        guard await batches.takes(relay.id, at: data.clock()) else {
-            throw GatewayError(
-                .limited, "More than \(Int(RatePace.batches.rate)) batches of events a second for long.")
-        }
+        try await batches.take(relay.id, at: data.clock(), or: "More batches of events than a relay needs.")
         let batch: FeedBatch = try await Self.body(of: request, upTo: FeedBatch.limit)
         // The name is the record's, and the record that of the certificate.
         let record = try await data.admitted(relay)

@@ -43,7 +43,11 @@ actor RelayTrails {
 
     /// Writes what is left, also if the task is cancelled.
     func finish() async {
-        for told in relays.values { await told.trail.finish() }
+        let trails = relays.values.map(\.trail)
+        // Beside each other: a store that is away takes its time with each.
+        await withDiscardingTaskGroup { group in
+            for trail in trails { group.addTask { await trail.finish() } }
+        }
     }
 
     /// Returns once the events of a batch are in the store.

@@ -17,10 +17,10 @@ actor AuditCourier {
     private let logger: Logger
     private var batches = AuditBatches()
     private var isFailing = false
-    /// How many attempts have failed since the last that did not.
-    private var failures = 0
-    /// How often a gateway is tried before the next one: it may have the batch already, and knows that then, while the next
-    /// one would enter it a second time.
+    /// The gateway that was asked last and has not taken the batch. It may have it all the same, and knows it then, while
+    /// another one would enter it a second time.
+    private var asked: (client: FeedClient, failures: Int)?
+    /// How often a gateway is asked before another one.
     private static let attempts = 3
 
     /// - Parameter clients: of the control gateways, in the order in which they are to be tried.
@@ -32,7 +32,7 @@ actor AuditCourier {
     func run() async {
         for await _ in recorder.signals {
             try? await Task.sleep(for: Self.gathering)
-            while !Task.isCancelled, await !deliver(to: nextClient()) { try? await Task.sleep(for: Self.pause) }
+            while !Task.isCancelled, await !deliverToOne() { try? await Task.sleep(for: Self.pause) }
         }
     }
 
@@ -41,7 +41,7 @@ actor AuditCourier {
     func finish() async {
         await Task {
             let end = ContinuousClock.now + Self.farewell
-            _ = await untilDeadline(end) { await self.deliver(to: self.clients(), until: end) }
+            _ = await untilDeadline(end) { await self.deliver(to: self.allClients(), until: end) }
         }.value
         let (rest, lost, _) = recorder.take()
         let count = batches.count + rest.count + lost
@@ -51,9 +51,24 @@ actor AuditCourier {
             metadata: ["count": "\(count)"])
     }
 
-    private func nextClient() async -> [FeedClient] {
+    private func deliverToOne() async -> Bool {
+        let client = await nextClient()
+        return await deliver(to: [client].compactMap(\.self))
+    }
+
+    private func nextClient() async -> FeedClient? {
+        if let asked, asked.failures < Self.attempts { return asked.client }
         let all = await clients()
-        return all.isEmpty ? [] : [all[failures / Self.attempts % all.count]]
+        let next = all.first { $0.address != asked?.client.address } ?? all.first
+        asked = next.map { (client: $0, failures: 0) }
+        return next
+    }
+
+    /// The one that was asked last comes first.
+    private func allClients() async -> [FeedClient] {
+        let all = await clients()
+        guard let last = asked?.client else { return all }
+        return [last] + all.filter { $0.address != last.address }
     }
 
     /// False if none of these gateways takes what waits now.
@@ -66,10 +81,10 @@ actor AuditCourier {
             if let end { client.patience = max(.milliseconds(1), ContinuousClock.now.duration(to: end) / 2) }
             do {
                 try await send(to: client)
-                (isFailing, failures) = (false, 0)
+                (isFailing, asked) = (false, nil)
                 return true
             } catch {
-                failures += 1
+                asked?.failures += 1
                 tell(error, of: client)
             }
         }
