@@ -1,7 +1,7 @@
 internal import Logging
 internal import SallyportBase
 
-/// Hands the access events of a relay to a control gateway, which enters them into its chain of the audit trail.
+/// Hands the access events of a relay to a control gateway, which enters them into the audit trail.
 ///
 /// An actor for the batch that was sent and is not known to be in a store yet.
 actor AuditCourier {
