@@ -29,7 +29,7 @@ import Testing
         #expect(limiter.turn(of: 1, within: 0.3, at: now + 10) == 0)
     }
 
-    @Test func whoIsRefusedIsToldHowLongToWait() async throws {
+    @Test func aRefusedSourceIsToldHowLongToWait() async throws {
         let limiter = SharedLimiter<Int>(RatePace(burst: 2, rate: 0.1))
         for _ in 0..<2 { try await limiter.take(1, at: now, or: "enough") }
         let error = await #expect(throws: GatewayError.self) { try await limiter.take(1, at: now, or: "enough") }
