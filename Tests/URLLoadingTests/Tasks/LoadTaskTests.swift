@@ -406,18 +406,33 @@ import Testing
 
     // MARK: Begin
 
-    @Test func aDelayedTaskWaitsForItsTime() async throws {
+    private func delayedTask(
+        beginning begin: EarliestBegin, at server: TestServer
+    ) throws -> LoadTask<LoadAnswer<[UInt8]>> {
+        let options = LoadTaskOptions(earliestBegin: begin)
+        let task = session.dataTask(for: LoadRequest(.get, try server.url()), options: options)
+        task.resume()
+        return task
+    }
+
+    @Test func aDelayedTaskBeginsAtItsTime() async throws {
         let server = try TestServer { $0.answerAll(Self.ok) }
         let start = ContinuousClock.now
-        // Long enough to be seen waiting on a slow machine.
-        for begin in [EarliestBegin.after(.seconds(1)), .at(Date().addingTimeInterval(2))] {
-            let task = session.dataTask(
-                for: LoadRequest(.get, try server.url()), options: LoadTaskOptions(earliestBegin: begin))
-            task.resume()
-            #expect(try await eventually { task.state == .waiting })
-            _ = try await task.value
+        for begin in [EarliestBegin.after(.milliseconds(300)), .at(Date().addingTimeInterval(0.6))] {
+            _ = try await delayedTask(beginning: begin, at: server).value
         }
-        #expect(ContinuousClock.now - start >= .milliseconds(1990))
+        #expect(ContinuousClock.now - start >= .milliseconds(590))
+    }
+
+    @Test func aDelayedTaskIsWaitingBeforeItsTime() async throws {
+        let server = try TestServer { $0.answerAll(Self.ok) }
+        for begin in [EarliestBegin.after(.seconds(600)), .at(Date().addingTimeInterval(600))] {
+            let task = try delayedTask(beginning: begin, at: server)
+            #expect(try await eventually { task.state == .waiting })
+            task.cancel()
+            await #expect(throws: LoadError(.cancelled, "")) { _ = try await task.value }
+        }
+        #expect(server.acceptedConnections == 0)
     }
 
     private struct Beginner: SessionDelegate {
