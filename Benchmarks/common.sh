@@ -38,8 +38,8 @@ build() {
     if [ -n "${SALLYPORT_BENCH_SCRATCH:-}" ] && [ -e "$here/../Package.resolved" ]; then
         cp "$here/../Package.resolved" "$here/Package.resolved"
     fi
-    for product in "$@"; do swift "${release[@]}" --product "$product" >&2; done
-    bin=$(swift "${release[@]}" --show-bin-path)
+    for product in "$@"; do "${SWIFT:-swift}" "${release[@]}" --product "$product" >&2; done
+    bin=$("${SWIFT:-swift}" "${release[@]}" --show-bin-path)
     # What is measured hashes as it does for its users.
     unset SWIFT_DETERMINISTIC_HASHING
 }
