@@ -179,7 +179,7 @@ final class RecordCipher: Sendable {
     /// Whether a record consists of key and value only: no expiry, no label, no pieces.
     static func isPlain(_ record: UnsafeRawBufferPointer) -> Bool { unsafe record.count > 0 && record[0] & flags == 0 }
 
-    /// The value of a plain record for exactly this key, with one copy; nil if it fails verification.
+    /// The value of a plain record for exactly this key, without a copy; nil if it fails verification.
     func openValue(
         _ record: UnsafeRawBufferPointer, at place: UnsafeRawBufferPointer, expecting key: [UInt8]
     ) -> [UInt8]? {
@@ -188,19 +188,18 @@ final class RecordCipher: Sendable {
         else { return nil }
         let count = record.count - Self.bodyStart - AEADKey.tagLength
         var isGood = false
-        // Decrypted in place: creating an empty array costs a look-up of its type each time.
-        var value = unsafe Array(UnsafeRawBufferPointer(rebasing: record[Self.bodyStart...]))
-        unsafe value.withUnsafeMutableBytes { out in
-            isGood =
-                unsafe Self.withAssociated(record, place) { associated in
-                    unsafe recordKey.open(
-                        UnsafeRawBufferPointer(out),
-                        nonce: UnsafeRawBufferPointer(rebasing: record[Self.headLength..<Self.bodyStart]),
-                        authenticating: associated, into: out.baseAddress.unsafelyUnwrapped)
-                } && Self.ends(UnsafeRawBufferPointer(rebasing: out[..<count]), with: key)
+        var value = unsafe [UInt8](unsafeUninitializedCapacity: count) { out, filled in
+            isGood = unsafe Self.withAssociated(record, place) { associated in
+                unsafe recordKey.open(
+                    UnsafeRawBufferPointer(rebasing: record[Self.bodyStart...]),
+                    nonce: UnsafeRawBufferPointer(rebasing: record[Self.headLength..<Self.bodyStart]),
+                    authenticating: associated,
+                    into: UnsafeMutableRawPointer(out.baseAddress.unsafelyUnwrapped))
+            }
+            filled = isGood ? count : 0
         }
-        guard isGood else { return nil }
-        value.removeLast(key.count + 2 + AEADKey.tagLength)
+        guard isGood, unsafe value.withUnsafeBytes({ unsafe Self.ends($0, with: key) }) else { return nil }
+        value.removeLast(key.count + 2)
         return value
     }
 
