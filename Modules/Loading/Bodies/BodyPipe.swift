@@ -20,9 +20,10 @@ package final class BodyPipe: BodySource {
             self.high = high
         }
 
-        /// Small, so that a body's memory stays below the amount that glibc returns to the system on each free: with 1
-        /// MiB, allocating the pages again cost more than the copying.
+        /// As much as a loop reads of a tunnel in one turn.
         package static let standard = Watermarks(low: 96 << 10, high: 192 << 10)
+        /// Twice what a loop reads of a response's body in one turn: it reads on while a task takes what came before.
+        package static let body = Watermarks(low: 256 << 10, high: 512 << 10)
     }
 
     /// Hooks for the side that is a loop. Each is called at most once for each time that it became due.

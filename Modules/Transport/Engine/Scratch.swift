@@ -6,7 +6,7 @@ final class Scratch {
 
     /// The number of bytes that are read at once: three records, and less than what makes glibc consolidate its heap on
     /// a free.
-    private static let length = 48 << 10
+    static let length = 48 << 10
     /// The number of bytes that are read where a head is expected. What is behind the head is copied once more, so that
     /// the rest of a long body is better read to its place.
     static let headLength = 16 << 10
@@ -16,20 +16,19 @@ final class Scratch {
 
     /// Reads until there is no more room, or no more to read; what was read, and how the last call ended.
     ///
-    /// - Parameters:
-    ///   - limit: the most bytes that are read, if fewer than the buffer has room for.
-    ///   - expectsMuch: whether most of the buffer is likely to be filled: then the bytes are not copied.
-    func chunk(
-        atMost limit: Int = length, expectingMuch expectsMuch: Bool = false, _ read: Read
-    ) -> ([UInt8], TunnelLink.Outcome) {
+    /// - Parameter limit: the most bytes that are read, if fewer than the buffer has room for.
+    func chunk(atMost limit: Int = length, _ read: Read) -> ([UInt8], TunnelLink.Outcome) {
         var outcome = TunnelLink.Outcome.moved(0)
-        guard expectsMuch else {
-            let room = unsafe UnsafeMutableRawBufferPointer(rebasing: room[..<min(limit, Self.length)])
-            let count = unsafe Self.fill(room, &outcome, read)
-            return unsafe (Array(room[..<count]), outcome)
-        }
-        let chunk = unsafe [UInt8](unsafeUninitializedCapacity: Self.length) { buffer, count in
-            count = unsafe Self.fill(UnsafeMutableRawBufferPointer(buffer), &outcome, read)
+        let room = unsafe UnsafeMutableRawBufferPointer(rebasing: room[..<min(limit, Self.length)])
+        let count = unsafe Self.fill(room, &outcome, read)
+        return unsafe (Array(room[..<count]), outcome)
+    }
+
+    /// Reads without copying, into memory of this length, most of which is likely to be filled.
+    static func chunk(filling length: Int, _ read: Read) -> ([UInt8], TunnelLink.Outcome) {
+        var outcome = TunnelLink.Outcome.moved(0)
+        let chunk = unsafe [UInt8](unsafeUninitializedCapacity: length) { buffer, count in
+            count = unsafe fill(UnsafeMutableRawBufferPointer(buffer), &outcome, read)
         }
         return (chunk, outcome)
     }

@@ -90,6 +90,7 @@ final class Exchange: Attempt, LoopObject {
         if state.turnEnded() { flowChanged() }
         let arrival = download.arrival
         pass(state.answer.turnEnded(arrival))
+        pipe?.release()
     }
 
     func finished(_ failure: LoadError?) {
@@ -146,7 +147,8 @@ final class Exchange: Attempt, LoopObject {
         caller.resume(with: outcome)
     }
 
-    /// Passes on what was received of the body, if it is as much as this, in bytes.
+    /// Passes on what was received of the body, if it is as much as this, in bytes. Its reader is woken at the end of
+    /// the turn, once for all chunks.
     func pushChunk(ofAtLeast count: Int) {
         if download.chunk.count >= count, state.answer.bytesAreDue() { push() }
     }
@@ -154,7 +156,7 @@ final class Exchange: Attempt, LoopObject {
     private func push() {
         let chunk = download.takeChunk()
         guard !chunk.isEmpty else { return }
-        let result = openPipe().push(chunk)
+        let result = openPipe().push(chunk, isHeld: true)
         state.pushed(result)
     }
 
@@ -162,7 +164,7 @@ final class Exchange: Attempt, LoopObject {
         if let pipe { return pipe }
         let limit = state.answer.pipeLimit(download.head.framing)
         let pipe = BodyPipe(
-            watermarks: limit.map { .upTo($0) } ?? .standard,
+            watermarks: limit.map { .upTo($0) } ?? .body,
             hooks: .init(
                 hasRoom: { [handle] in handle.engine.post(.resumeReceiving(handle)) },
                 wasDiscarded: { [handle] in handle.engine.post(.cancel(handle)) }))
@@ -172,9 +174,9 @@ final class Exchange: Attempt, LoopObject {
 }
 
 extension BodyPipe.Watermarks {
-    /// For a body of which as many bytes as this may wait, or the standard number if that is more.
+    /// For a body of which as many bytes as this may wait, or the usual number if that is more.
     fileprivate static func upTo(_ limit: Int) -> BodyPipe.Watermarks {
-        let high = max(standard.high, limit)
+        let high = max(body.high, limit)
         return BodyPipe.Watermarks(low: high, high: high)
     }
 }

@@ -10,7 +10,7 @@ internal import SallyportLoading
 /// If the server sends bytes while there is no exchange, they answer no request, and the connection is closed.
 final class HTTP1Connection: HTTPConnection, DescriptorHandler {
     /// The most bytes that are read in one turn of the loop.
-    static let turn = 192 << 10
+    static let turn = BodyPipe.Watermarks.body.low
     /// How long an idle connection may still be used, in nanoseconds: servers close theirs before long.
     private static let longestIdleness: Int64 = 118_000_000_000
 
@@ -58,6 +58,8 @@ final class HTTP1Connection: HTTPConnection, DescriptorHandler {
         self?.mayContinue()
         self?.receive()
     }
+    private var threshold = ReceiveThreshold()
+    private lazy var thresholdTimer = LoopTimer { [weak self] in self?.thresholdIsDue() }
 
     /// - Parameter first: bytes that arrived while libcurl still read.
     init(
@@ -238,7 +240,25 @@ final class HTTP1Connection: HTTPConnection, DescriptorHandler {
             case .moved, .drained, .waits: break
             }
         }
+        guard !isClosed else { return }
+        if threshold.hasRead(Self.turn - allowance, missing: body?.missing ?? 0) { setThreshold() }
         watch()
+    }
+
+    private func setThreshold() {
+        link.report(fromBytes: threshold.bytes)
+        setThresholdTimer()
+    }
+
+    private func setThresholdTimer() {
+        pool.loop.set(thresholdTimer, at: threshold.isRaised ? pool.now.advanced(by: ReceiveThreshold.patience) : nil)
+    }
+
+    private func thresholdIsDue() {
+        guard threshold.isDue() else { return setThresholdTimer() }
+        setThreshold()
+        isReadable = true
+        receive()
     }
 
     /// Reads a piece of a body to its final place.
@@ -257,15 +277,21 @@ final class HTTP1Connection: HTTPConnection, DescriptorHandler {
     }
 
     private func takeSome(for exchange: Exchange) -> (Int, TunnelLink.Outcome) {
-        let scratch = pool.share.scratch
+        let limit = body == nil ? Scratch.headLength : Scratch.length
         let (chunk, outcome) =
-            body == nil
-            ? unsafe scratch.chunk(atMost: Scratch.headLength) { unsafe link.receive(into: $0) }
-            : unsafe scratch.chunk(expectingMuch: rest.isEmpty && isFlooding) { unsafe link.receive(into: $0) }
+            body != nil && rest.isEmpty && isFlooding
+            ? unsafe Scratch.chunk(filling: floodLength) { unsafe link.receive(into: $0) }
+            : unsafe pool.share.scratch.chunk(atMost: limit) { unsafe link.receive(into: $0) }
         isFlooding = Scratch.isMuch(chunk.count)
         willTake(outcome)
         if !chunk.isEmpty { take(chunk, exchange) }
         return (chunk.count, outcome)
+    }
+
+    /// As much as the kernel has when it reports, in one call: each call lets the server send more, which takes time of
+    /// this thread.
+    private var floodLength: Int {
+        threshold.isRaised ? min(Self.turn, Int(body?.missing ?? 0)) : Scratch.length
     }
 
     /// Reads through libcurl until the first answer begins: only within its own calls does libcurl store the tickets
@@ -428,6 +454,7 @@ final class HTTP1Connection: HTTPConnection, DescriptorHandler {
         isClosed = true
         exchange = nil
         waitsNoLonger()
+        if threshold.isRaised { pool.loop.set(thresholdTimer, at: nil) }
         forget()
     }
 

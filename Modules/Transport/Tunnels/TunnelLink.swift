@@ -85,6 +85,13 @@ struct TunnelLink: @unchecked Sendable {
         }
     }
 
+    /// Has the socket report that it is readable only once so many bytes have arrived, or its end (socket(7),
+    /// `SO_RCVLOWAT`).
+    func report(fromBytes count: Int) {
+        var count = Int32(count)
+        _ = unsafe setsockopt(descriptor, SOL_SOCKET, SO_RCVLOWAT, &count, socklen_t(MemoryLayout<Int32>.size))
+    }
+
     /// - Parameter buffer: not empty.
     func send(_ buffer: UnsafeRawBufferPointer) -> Outcome {
         guard let tls = unsafe tls else {

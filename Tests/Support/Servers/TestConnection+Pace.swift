@@ -36,15 +36,26 @@ extension TestConnection {
     ///
     /// - Returns: whether its socket was found.
     package func narrowPeer() -> Bool {
+        guard let peer = peerDescriptor() else { return false }
+        var size = Int32(8 << 10)
+        return setsockopt(peer, SOL_SOCKET, SO_SNDBUF, &size, socklen_t(MemoryLayout<Int32>.size)) == 0
+    }
+
+    /// From how many bytes on the kernel reports to the peer, which is of this process, that it can read; nil if its
+    /// socket was not found.
+    package var peerReportsFrom: Int32? {
+        guard let peer = peerDescriptor() else { return nil }
+        var (count, length) = (Int32(0), socklen_t(MemoryLayout<Int32>.size))
+        return getsockopt(peer, SOL_SOCKET, SO_RCVLOWAT, &count, &length) == 0 ? count : nil
+    }
+
+    private func peerDescriptor() -> Int32? {
         var peer = LoopbackAddress()
-        guard peer.with({ getpeername(descriptor, $0, $1) }) == 0 else { return false }
-        for other in Int32(0)..<4096 {
+        guard peer.with({ getpeername(descriptor, $0, $1) }) == 0 else { return nil }
+        return (Int32(0)..<4096).first { other in
             var own = LoopbackAddress()
-            guard own.with({ getsockname(other, $0, $1) }) == 0, own.isSame(as: peer) else { continue }
-            var size = Int32(8 << 10)
-            return setsockopt(other, SOL_SOCKET, SO_SNDBUF, &size, socklen_t(MemoryLayout<Int32>.size)) == 0
+            return own.with({ getsockname(other, $0, $1) }) == 0 && own.isSame(as: peer)
         }
-        return false
     }
 }
 
