@@ -155,40 +155,21 @@ final class RecordCipher: Sendable {
     }
 
     private func plaintext(_ record: [UInt8], at place: [UInt8]) throws(StoreError) -> [UInt8] {
-        var isGood = false
-        let bytes = unsafe record.withUnsafeBytes { record -> [UInt8] in
-            guard record.count >= Self.overhead, unsafe record[0] & ~Self.flags == Self.version,
-                let recordKey = unsafe recordKeys.key(id: Self.id(of: record))
-            else { return [] }
-            let count = record.count - Self.bodyStart - AEADKey.tagLength
-            return unsafe [UInt8](unsafeUninitializedCapacity: count) { out, filled in
-                isGood = unsafe Self.withAssociated(record, place) { associated in
-                    unsafe recordKey.open(
-                        UnsafeRawBufferPointer(rebasing: record[Self.bodyStart...]),
-                        nonce: UnsafeRawBufferPointer(rebasing: record[Self.headLength..<Self.bodyStart]),
-                        authenticating: associated,
-                        into: UnsafeMutableRawPointer(out.baseAddress.unsafelyUnwrapped))
-                }
-                filled = isGood ? count : 0
-            }
+        let bytes = unsafe record.withUnsafeBytes { record in
+            unsafe place.withUnsafeBytes { unsafe plaintext(record, at: $0) }
         }
-        guard isGood else { throw Self.damaged() }
+        guard let bytes else { throw Self.damaged() }
         return bytes
     }
 
-    /// Whether a record consists of key and value only: no expiry, no label, no pieces.
-    static func isPlain(_ record: UnsafeRawBufferPointer) -> Bool { unsafe record.count > 0 && record[0] & flags == 0 }
-
-    /// The value of a plain record for exactly this key, without a copy; nil if it fails verification.
-    func openValue(
-        _ record: UnsafeRawBufferPointer, at place: UnsafeRawBufferPointer, expecting key: [UInt8]
-    ) -> [UInt8]? {
-        guard record.count >= Self.overhead, unsafe record[0] == Self.version,
+    /// Decrypts a record; nil if it fails verification.
+    private func plaintext(_ record: UnsafeRawBufferPointer, at place: UnsafeRawBufferPointer) -> [UInt8]? {
+        guard record.count >= Self.overhead, unsafe record[0] & ~Self.flags == Self.version,
             let recordKey = unsafe recordKeys.key(id: Self.id(of: record))
         else { return nil }
         let count = record.count - Self.bodyStart - AEADKey.tagLength
         var isGood = false
-        var value = unsafe [UInt8](unsafeUninitializedCapacity: count) { out, filled in
+        let bytes = unsafe [UInt8](unsafeUninitializedCapacity: count) { out, filled in
             isGood = unsafe Self.withAssociated(record, place) { associated in
                 unsafe recordKey.open(
                     UnsafeRawBufferPointer(rebasing: record[Self.bodyStart...]),
@@ -198,7 +179,19 @@ final class RecordCipher: Sendable {
             }
             filled = isGood ? count : 0
         }
-        guard isGood, unsafe value.withUnsafeBytes({ unsafe Self.ends($0, with: key) }) else { return nil }
+        return isGood ? bytes : nil
+    }
+
+    /// Whether a record consists of key and value only: no expiry, no label, no pieces.
+    static func isPlain(_ record: UnsafeRawBufferPointer) -> Bool { unsafe record.count > 0 && record[0] & flags == 0 }
+
+    /// The value of a plain record for exactly this key, without a copy; nil if it fails verification.
+    func openValue(
+        _ record: UnsafeRawBufferPointer, at place: UnsafeRawBufferPointer, expecting key: [UInt8]
+    ) -> [UInt8]? {
+        guard unsafe Self.isPlain(record), var value = unsafe plaintext(record, at: place),
+            unsafe value.withUnsafeBytes({ unsafe Self.ends($0, with: key) })
+        else { return nil }
         value.removeLast(key.count + 2)
         return value
     }

@@ -16,19 +16,19 @@ final class Scratch {
 
     /// Reads until there is no more room, or no more to read; what was read, and how the last call ended.
     ///
-    /// - Parameter limit: the most bytes that are read, if fewer than the buffer has room for.
-    func chunk(atMost limit: Int = length, _ read: Read) -> ([UInt8], TunnelLink.Outcome) {
+    /// - Parameters:
+    ///   - limit: the most bytes that are read, if fewer than the buffer has room for.
+    ///   - length: how many bytes are likely to come, if that is much: then they are not copied, and memory of this
+    ///     length is made for them.
+    func chunk(atMost limit: Int = length, filling length: Int? = nil, _ read: Read) -> ([UInt8], TunnelLink.Outcome) {
         var outcome = TunnelLink.Outcome.moved(0)
-        let room = unsafe UnsafeMutableRawBufferPointer(rebasing: room[..<min(limit, Self.length)])
-        let count = unsafe Self.fill(room, &outcome, read)
-        return unsafe (Array(room[..<count]), outcome)
-    }
-
-    /// Reads without copying, into memory of this length, most of which is likely to be filled.
-    static func chunk(filling length: Int, _ read: Read) -> ([UInt8], TunnelLink.Outcome) {
-        var outcome = TunnelLink.Outcome.moved(0)
+        guard let length else {
+            let room = unsafe UnsafeMutableRawBufferPointer(rebasing: room[..<min(limit, Self.length)])
+            let count = unsafe Self.fill(room, &outcome, read)
+            return unsafe (Array(room[..<count]), outcome)
+        }
         let chunk = unsafe [UInt8](unsafeUninitializedCapacity: length) { buffer, count in
-            count = unsafe fill(UnsafeMutableRawBufferPointer(buffer), &outcome, read)
+            count = unsafe Self.fill(UnsafeMutableRawBufferPointer(buffer), &outcome, read)
         }
         return (chunk, outcome)
     }

@@ -89,8 +89,10 @@ final class Exchange: Attempt, LoopObject {
         guard pool != nil else { return }
         if state.turnEnded() { flowChanged() }
         let arrival = download.arrival
-        pass(state.answer.turnEnded(arrival))
-        pipe?.release()
+        let delivery = state.answer.turnEnded(arrival)
+        pass(delivery)
+        // The last bytes of a turn release what was held before them.
+        if delivery == .nothing { pipe?.release() }
     }
 
     func finished(_ failure: LoadError?) {
@@ -150,13 +152,13 @@ final class Exchange: Attempt, LoopObject {
     /// Passes on what was received of the body, if it is as much as this, in bytes. Its reader is woken at the end of
     /// the turn, once for all chunks.
     func pushChunk(ofAtLeast count: Int) {
-        if download.chunk.count >= count, state.answer.bytesAreDue() { push() }
+        if download.chunk.count >= count, state.answer.bytesAreDue() { push(isHeld: true) }
     }
 
-    private func push() {
+    private func push(isHeld: Bool = false) {
         let chunk = download.takeChunk()
         guard !chunk.isEmpty else { return }
-        let result = openPipe().push(chunk, isHeld: true)
+        let result = openPipe().push(chunk, isHeld: isHeld)
         state.pushed(result)
     }
 

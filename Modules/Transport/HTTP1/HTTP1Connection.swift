@@ -278,20 +278,20 @@ final class HTTP1Connection: HTTPConnection, DescriptorHandler {
 
     private func takeSome(for exchange: Exchange) -> (Int, TunnelLink.Outcome) {
         let limit = body == nil ? Scratch.headLength : Scratch.length
-        let (chunk, outcome) =
-            body != nil && rest.isEmpty && isFlooding
-            ? unsafe Scratch.chunk(filling: floodLength) { unsafe link.receive(into: $0) }
-            : unsafe pool.share.scratch.chunk(atMost: limit) { unsafe link.receive(into: $0) }
+        let (chunk, outcome) = unsafe pool.share.scratch.chunk(atMost: limit, filling: floodLength) {
+            unsafe link.receive(into: $0)
+        }
         isFlooding = Scratch.isMuch(chunk.count)
         willTake(outcome)
         if !chunk.isEmpty { take(chunk, exchange) }
         return (chunk.count, outcome)
     }
 
-    /// As much as the kernel has when it reports, in one call: each call lets the server send more, which takes time of
-    /// this thread.
-    private var floodLength: Int {
-        threshold.isRaised ? min(Self.turn, Int(body?.missing ?? 0)) : Scratch.length
+    /// How many bytes the next read is likely to bring of a body that comes fast; nil if it does not. As much as the
+    /// kernel has when it reports, in one call: each call lets the server send more, which takes time of this thread.
+    private var floodLength: Int? {
+        guard isFlooding, rest.isEmpty, let body else { return nil }
+        return threshold.isRaised ? min(Self.turn, Int(body.missing)) : Scratch.length
     }
 
     /// Reads through libcurl until the first answer begins: only within its own calls does libcurl store the tickets

@@ -2,8 +2,8 @@
 /// value, which decides; the connection sets the option.
 ///
 /// A long body that comes fast is read in large portions: otherwise the loop and the body's reader would wake for every
-/// few packets. A server that becomes slow is noticed by a timer and read as its bytes come again, so nothing arrives
-/// later than ``patience`` because of this.
+/// few packets. A server that becomes slow is noticed by a timer and read as its bytes come again, so no byte waits for
+/// the rest of its portion longer than twice ``patience``.
 struct ReceiveThreshold {
     /// In bytes.
     static let portion = 192 << 10
@@ -12,7 +12,7 @@ struct ReceiveThreshold {
     private static let least = Int64(2 * portion)
     /// What is read at once from a server that is fast, in bytes.
     private static let much = 64 << 10
-    /// How long the rest of a portion is waited for, at most twice as long.
+    /// How often the connection looks whether anything has come since the last time.
     static let patience = Duration.milliseconds(50)
 
     private(set) var bytes = 1

@@ -125,10 +125,9 @@ final class TunnelStream: LoopObject {
         var isHeld = false
         while isReadable && !isDownFull && !isDownEnded {
             guard rest > 0 else { return handle.pump() }
-            let (chunk, outcome) =
-                isFlooding
-                ? unsafe Scratch.chunk(filling: Scratch.length) { unsafe wire.receive(into: $0) }
-                : unsafe scratch.chunk { unsafe wire.receive(into: $0) }
+            let (chunk, outcome) = unsafe scratch.chunk(filling: isFlooding ? Scratch.length : nil) {
+                unsafe wire.receive(into: $0)
+            }
             isFlooding = Scratch.isMuch(chunk.count)
             rest -= chunk.count
             if !chunk.isEmpty {

@@ -33,7 +33,7 @@ public final class LoadTask<Value: Sendable>: Sendable {
     public func resume() { work.decide { $0.resumed() } }
 
     /// Pauses the load: nothing more is read from its connection, which slows the server down, and nothing is sent. Up
-    /// to 512 KiB that were read ahead still arrive. The idle time-out is paused; the resource time-out is not.
+    /// to 768 KiB that were read ahead still arrive. The idle time-out is paused; the resource time-out is not.
     ///
     /// A task that is suspended while it waits for a connection loses its place; one that is connecting sends its
     /// request, but reads no answer. A suspended task keeps its connection, which counts as one of its origin's.
