@@ -31,18 +31,22 @@ package struct ByteReader {
     package mutating func signed() -> Int64? { number(8).map(Int64.init(bitPattern:)) }
 
     /// Reads bytes that follow their length, which takes `width` bytes.
-    package mutating func part(_ width: Int) -> ArraySlice<UInt8>? {
-        guard let length = number(width).flatMap(Int.init(exactly:)), remaining >= length else { return nil }
-        defer { offset += length }
-        return bytes[offset..<(offset + length)]
-    }
+    package mutating func part(_ width: Int) -> ArraySlice<UInt8>? { place(width).map { bytes[$0] } }
 
     /// Reads text that follows its length; nil if it is not valid UTF-8.
     package mutating func text(_ width: Int) -> String? {
-        guard let part = part(width) else { return nil }
-        // Most texts are ASCII, which needs no validation; that of the library costs a look-up of types for each text.
-        guard part.allSatisfy({ $0 < 0x80 }) else { return String(validating: part, as: UTF8.self) }
-        return String(decoding: part, as: UTF8.self)
+        guard let place = place(width) else { return nil }
+        do {
+            return String(copying: try UTF8Span(validating: bytes.span.extracting(place)))
+        } catch {
+            return nil
+        }
+    }
+
+    private mutating func place(_ width: Int) -> Range<Int>? {
+        guard let length = number(width).flatMap(Int.init(exactly:)), remaining >= length else { return nil }
+        defer { offset += length }
+        return offset..<(offset + length)
     }
 }
 

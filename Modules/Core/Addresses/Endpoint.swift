@@ -27,12 +27,16 @@ public struct Endpoint: Sendable, Hashable, CustomStringConvertible {
 /// The parts of an authority (RFC 3986 §3.2).
 package enum Authority {
     /// Splits at the last colon outside brackets.
-    package static func split(_ text: some StringProtocol) -> (host: String, port: String?) {
-        let text = Substring(text)
-        guard let colon = text.utf8.lastIndex(of: UInt8(ascii: ":")),
-            !text.utf8[colon...].contains(UInt8(ascii: "]"))
-        else { return (String(text), nil) }
-        return (String(text[..<colon]), String(text[text.utf8.index(after: colon)...]))
+    package static func split(_ text: String) -> (host: String, port: String?) {
+        let bytes = text.utf8.span
+        var colon = bytes.count - 1
+        while colon >= 0, bytes[colon] != UInt8(ascii: ":") {
+            if bytes[colon] == UInt8(ascii: "]") { return (text, nil) }
+            colon -= 1
+        }
+        guard colon >= 0 else { return (text, nil) }
+        let place = text.utf8.index(text.startIndex, offsetBy: colon)
+        return (String(text[..<place]), String(text[text.utf8.index(after: place)...]))
     }
 
     package static func port(_ text: String) throws(AddressError) -> UInt16 {

@@ -1,6 +1,9 @@
 internal import SallyportBase
 
 /// The five components of a URI reference (RFC 3986 §3, appendix B), percent-encoded where they were not.
+///
+/// Most requests bring their URL as text, so it is read as it lies: the places of the components are found among its
+/// bytes, and only the components become strings.
 struct URLParts {
     var scheme: String?
     var authority: String?
@@ -9,42 +12,64 @@ struct URLParts {
     var fragment: String?
 
     init(_ text: String) throws(AddressError) {
-        let trimmed = text.trimming { $0 <= 0x20 }
-        guard !trimmed.isEmpty || text.isEmpty, trimmed.utf8.count <= RequestURL.maximumLength else {
+        let bytes = text.utf8.span
+        var rest = try Self.content(of: bytes)
+        if let mark = bytes.firstIndex(of: UInt8(ascii: "#"), in: rest) {
+            fragment = Self.encoded(text, mark + 1..<rest.upperBound, allowed: Self.isQueryByte)
+            rest = rest.lowerBound..<mark
+        }
+        if let mark = bytes.firstIndex(of: UInt8(ascii: "?"), in: rest) {
+            query = Self.encoded(text, mark + 1..<rest.upperBound, allowed: Self.isQueryByte)
+            rest = rest.lowerBound..<mark
+        }
+        if let colon = Self.endOfScheme(bytes, rest) {
+            scheme = String(text.part(rest.lowerBound..<colon))
+            rest = colon + 1..<rest.upperBound
+        }
+        if bytes.hasSlashes(rest) {
+            let start = rest.lowerBound + 2
+            let end = bytes.firstIndex(of: UInt8(ascii: "/"), in: start..<rest.upperBound) ?? rest.upperBound
+            authority = String(text.part(start..<end))
+            rest = end..<rest.upperBound
+        }
+        path = Self.encoded(text, rest, allowed: Self.isPathByte)
+    }
+
+    /// Where the reference lies between what is around it: white space and control characters.
+    private static func content(of bytes: Span<UInt8>) throws(AddressError) -> Range<Int> {
+        var (start, end) = (0, bytes.count)
+        while start < end, bytes[start] <= 0x20 { start += 1 }
+        while start < end, bytes[end - 1] <= 0x20 { end -= 1 }
+        guard start < end || bytes.isEmpty else { throw AddressError(.invalidURL, "The URL is empty.") }
+        guard end - start <= RequestURL.maximumLength else {
             throw AddressError(.invalidURL, "A URL has at most \(RequestURL.maximumLength) bytes.")
         }
-        guard trimmed.utf8.allSatisfy({ $0 > 0x20 && $0 != 0x7f }) else {
+        for index in start..<end where bytes[index] <= 0x20 || bytes[index] == 0x7f {
             throw AddressError(.invalidURL, "A URL holds no white space and no control characters.")
         }
-        var rest = trimmed
-        fragment = Self.cut(&rest, at: "#").map { PercentCoding.encoded($0, allowed: Self.isQueryByte) }
-        query = Self.cut(&rest, at: "?").map { PercentCoding.encoded($0, allowed: Self.isQueryByte) }
-        scheme = Self.cutScheme(&rest)
-        // By bytes: a slash followed by a combining mark is another `Character`.
-        if rest.utf8.starts(with: "//".utf8) {
-            let start = rest.utf8.index(rest.startIndex, offsetBy: 2)
-            let end = rest.utf8[start...].firstIndex(of: UInt8(ascii: "/")) ?? rest.endIndex
-            authority = String(rest[start..<end])
-            rest = rest[end...]
-        }
-        path = PercentCoding.encoded(rest, allowed: Self.isPathByte)
+        return start..<end
     }
 
-    /// Removes the first `separator` and everything after it from `rest`, and returns what followed the separator.
-    private static func cut(_ rest: inout Substring, at separator: Character) -> Substring? {
-        guard let index = rest.utf8.firstIndex(of: separator.asciiValue ?? 0) else { return nil }
-        defer { rest = rest[..<index] }
-        return rest[rest.utf8.index(after: index)...]
-    }
-
-    private static func cutScheme(_ rest: inout Substring) -> String? {
-        guard let colon = rest.utf8.firstIndex(of: UInt8(ascii: ":")) else { return nil }
-        let scheme = rest[..<colon]
-        guard let first = scheme.utf8.first, isLetter(first),
-            scheme.utf8.allSatisfy({ isLetter($0) || (48...57).contains($0) || "+-.".utf8.contains($0) })
+    private static func endOfScheme(_ bytes: Span<UInt8>, _ range: Range<Int>) -> Int? {
+        guard let colon = bytes.firstIndex(of: UInt8(ascii: ":"), in: range), colon > range.lowerBound,
+            isLetter(bytes[range.lowerBound])
         else { return nil }
-        rest = rest[rest.utf8.index(after: colon)...]
-        return String(scheme)
+        for index in range.lowerBound..<colon where !isSchemeByte(bytes[index]) { return nil }
+        return colon
+    }
+
+    /// The bytes of a range, with those that are not allowed written as `%XX`.
+    private static func encoded(_ text: String, _ range: Range<Int>, allowed: (UInt8) -> Bool) -> String {
+        let (part, bytes) = (text.part(range), text.utf8.span)
+        for index in range where !allowed(bytes[index]) { return PercentCoding.encoded(part, allowed: allowed) }
+        return String(part)
+    }
+
+    private static func isSchemeByte(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "+"), UInt8(ascii: "-"), UInt8(ascii: "."): true
+        default: isLetter(byte)
+        }
     }
 
     private static func isLetter(_ byte: UInt8) -> Bool { (65...90).contains(byte) || (97...122).contains(byte) }
@@ -96,5 +121,26 @@ struct URLParts {
             count += 1
         }
         return count
+    }
+}
+
+extension Span<UInt8> {
+    fileprivate func firstIndex(of byte: UInt8, in range: Range<Int>) -> Int? {
+        for index in range where self[index] == byte { return index }
+        return nil
+    }
+
+    /// By bytes: a slash followed by a combining mark is another `Character`.
+    fileprivate func hasSlashes(_ range: Range<Int>) -> Bool {
+        range.count >= 2 && self[range.lowerBound] == UInt8(ascii: "/")
+            && self[range.lowerBound + 1] == UInt8(ascii: "/")
+    }
+}
+
+extension String {
+    /// - Parameter range: of bytes; it begins and ends where a character does.
+    fileprivate func part(_ range: Range<Int>) -> Substring {
+        let start = utf8.index(startIndex, offsetBy: range.lowerBound)
+        return self[start..<utf8.index(start, offsetBy: range.count)]
     }
 }

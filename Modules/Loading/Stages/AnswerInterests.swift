@@ -90,6 +90,7 @@ extension AnswerInterests {
     /// without a quote that might enclose it, and without `must-understand`, which may override it (RFC 9111 §5.2.2.3).
     package static func forbidStoring(_ line: String) -> Bool {
         if line == "no-store" { return true }
+        guard mayNameNoStore(line) else { return false }
         var isFound = false
         for item in line.utf8.split(separator: UInt8(ascii: ",")) {
             let name = Substring(item).trimming { $0 == UInt8(ascii: " ") || $0 == UInt8(ascii: "\t") }
@@ -101,5 +102,18 @@ extension AnswerInterests {
             }
         }
         return isFound
+    }
+
+    /// Whether the text occurs anywhere in the line, in upper or lower case: it does not in most lines, and they need
+    /// not be taken apart.
+    private static func mayNameNoStore(_ line: String) -> Bool {
+        let (bytes, word) = (line.utf8.span, "no-store".utf8.span)
+        guard bytes.count >= word.count else { return false }
+        for start in 0...(bytes.count - word.count) {
+            var count = 0
+            while count < word.count, bytes[start + count] | 0x20 == word[count] { count += 1 }
+            if count == word.count { return true }
+        }
+        return false
     }
 }

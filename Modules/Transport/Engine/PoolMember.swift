@@ -131,14 +131,17 @@ class Attempt {
     final func willHandshake(_ configuration: PathConfiguration, _ context: OpaquePointer) {
         if let proxy = configuration.path.proxy?.proxy, proxy.kind == .https, handshakes.isEmpty {
             step = .proxyTLS
-            return handshakes.append(unsafe HandshakeSettings.with(proxy).apply(to: context))
+            return handshakeBegins(unsafe HandshakeSettings.with(proxy).apply(to: context))
         }
         let isRelay = configuration.path.relay != nil && handshakes.isEmpty
         step = isRelay ? .relayTLS : .serverTLS
         var settings = isRelay ? configuration.relayHandshake : configuration.serverHandshake(with: endpoint.host)
         if !isRelay { settings.applicationProtocols = applicationProtocols }
-        handshakes.append(unsafe settings.apply(to: context))
+        handshakeBegins(unsafe settings.apply(to: context))
     }
+
+    /// Replaced instead of changed in place, so that exclusive access to it costs nothing at run time.
+    private final func handshakeBegins(_ record: HandshakeRecord) { handshakes = handshakes + [record] }
 }
 
 /// The answer of the relay or the proxy to CONNECT.

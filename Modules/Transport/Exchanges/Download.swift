@@ -27,12 +27,13 @@ struct Download {
     /// Gives the head's fields to the next one of the connection.
     mutating func takeFields() -> FieldList { head.takeFields() }
 
-    var isHeadWhole: Bool { head.isWhole }
+    /// Nil before the head is whole.
+    var framing: AnswerFraming? { head.isWhole ? head.framing : nil }
 
     /// Whether only the end of the connection ends the body (RFC 9112 §6.3).
     func isDelimitedByClose(isHead: Bool) -> Bool {
-        let framing = head.framing
-        return head.isWhole && framing.minorVersion != nil && framing.bodyLength(isHead: isHead) == .untilClose
+        guard let framing, framing.minorVersion != nil else { return false }
+        return framing.bodyLength(isHead: isHead) == .untilClose
     }
 
     /// What was not passed on yet.

@@ -12,7 +12,7 @@ extension Exchange {
         guard obeys(verdict) else { return false }
         attempt.step = .connect
         pool?.opened(descriptor, to: attempt.claim?.origin)
-        if pool?.configuration.path.owner != nil { notes.numberConnection() }
+        if pool?.configuration.path.owner != nil { notes.madeConnection = ExchangeNotes.nextConnection() }
         return true
     }
 

@@ -15,11 +15,9 @@ struct ExchangeNotes {
     /// The binding to the connection with the server, if the server asks for authentication.
     var channelBinding: ChannelBinding?
     /// The number of the connection that it has opened, on a path with one owner.
-    private(set) var madeConnection: UInt64?
+    var madeConnection: UInt64?
 
-    mutating func numberConnection() {
-        madeConnection = Self.connectionNumbers.add(1, ordering: .relaxed).newValue
-    }
+    static func nextConnection() -> UInt64 { connectionNumbers.add(1, ordering: .relaxed).newValue }
 }
 
 // The facts of an exchange once it has a response, or has ended.

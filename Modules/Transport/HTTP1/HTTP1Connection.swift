@@ -31,6 +31,7 @@ final class HTTP1Connection: HTTPConnection, DescriptorHandler {
     /// Reads the body; nil before the head is complete. Changed apart and put back, so that exclusive access to it
     /// costs nothing at run time.
     private var body: BodyReader?
+    /// Changed by ``change(_:)``.
     private var sending = RequestSending()
     /// An incomplete line, with the bytes after it.
     private var rest: [UInt8]
@@ -104,7 +105,7 @@ final class HTTP1Connection: HTTPConnection, DescriptorHandler {
 
     private func begin(_ exchange: Exchange) {
         exchange.download.expectsHTTP1(after: lastFields.take() ?? FieldList(remembers: true))
-        var head = sending.takeStorage()
+        var head = change { $0.takeStorage() }
         let body = exchange.handle.body
         RequestHead.append(exchange.request, with: body, to: &head, host: hostLine)
         headBytes = head.count
@@ -182,7 +183,15 @@ final class HTTP1Connection: HTTPConnection, DescriptorHandler {
             // A slow server may take one piece of a body for longer than the idle time-out.
             exchange.moved()
         }
-        sending.sent(count)
+        change { $0.sent(count) }
+    }
+
+    /// Apart, and puts it back, so that exclusive access to it costs nothing at run time.
+    private func change<Result>(_ change: (inout RequestSending) -> Result) -> Result {
+        var changed = sending
+        sending = RequestSending()
+        defer { sending = changed }
+        return change(&changed)
     }
 
     /// - Returns: whether there is something to send, or there will be nothing more.
@@ -190,12 +199,12 @@ final class HTTP1Connection: HTTPConnection, DescriptorHandler {
         guard sending.phase == .body else { return false }
         switch exchange.piece(atMost: RequestSending.portion) {
         case .bytes(let piece):
-            sending.append(piece)
+            change { $0.append(piece) }
             sentBody += piece.count
-            if exchange.upload?.isComplete ?? true { sending.bodyIsWhole() }
+            if exchange.upload?.isComplete ?? true { change { $0.bodyIsWhole() } }
             return true
         case .end:
-            sending.bodyIsWhole()
+            change { $0.bodyIsWhole() }
             return true
         case .paused: return false
         case .failed:
@@ -324,13 +333,8 @@ final class HTTP1Connection: HTTPConnection, DescriptorHandler {
             exchange.takes(chunk: chunk)
             return body?.isWhole == true ? answerIsWhole() : ()
         }
-        let bytes: [UInt8]
-        if rest.isEmpty {
-            bytes = chunk
-        } else {
-            rest += chunk
-            bytes = rest
-        }
+        let bytes = rest.isEmpty ? chunk : rest + chunk
+        rest = []
         let count = unsafe bytes.withUnsafeBytes { unsafe read($0, exchange) }
         rest = count == bytes.count ? [] : Array(bytes[count...])
     }
@@ -379,9 +383,8 @@ final class HTTP1Connection: HTTPConnection, DescriptorHandler {
             return fail(exchange.attempt.failure ?? BodyReader.brokenChunks)
         }
         if sending.phase == .awaitsContinue, exchange.download.head.mayContinue { mayContinue() }
-        let framing = exchange.download.head.framing
-        if exchange.download.isHeadWhole { return headIsWhole(framing, exchange) }
-        guard framing.status == 0, unsafe !StatusLine.mayBegin(bytes[position...]) else { return }
+        if let framing = exchange.download.framing { return headIsWhole(framing, exchange) }
+        guard exchange.download.head.framing.status == 0, unsafe !StatusLine.mayBegin(bytes[position...]) else { return }
         fail(StatusLine.missing)
     }
 

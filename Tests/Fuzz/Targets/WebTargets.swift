@@ -94,12 +94,12 @@ extension FuzzTarget {
         ]
     ) { bytes throws(BrokenProperty) in
         var download = Download(headerLimit: 256)
-        for line in lines(of: bytes) where !download.isHeadWhole {
+        for line in lines(of: bytes) where download.framing == nil {
             var position = 0
             let outcome = unsafe line.withUnsafeBytes { unsafe download.read($0, at: &position) }
             guard outcome == .more || outcome == .whole else { return }
         }
-        guard download.isHeadWhole else { return }
+        guard download.framing != nil else { return }
         let response = download.head.response
         try demand(100...999 ~= response.status.code, "A status has not three digits.")
         for field in response.headerFields {
