@@ -384,7 +384,8 @@ final class HTTP1Connection: HTTPConnection, DescriptorHandler {
         }
         if sending.phase == .awaitsContinue, exchange.download.head.mayContinue { mayContinue() }
         if let framing = exchange.download.framing { return headIsWhole(framing, exchange) }
-        guard exchange.download.head.framing.status == 0, unsafe !StatusLine.mayBegin(bytes[position...]) else { return }
+        let status = exchange.download.head.framing.status
+        guard status == 0, unsafe !StatusLine.mayBegin(bytes[position...]) else { return }
         fail(StatusLine.missing)
     }
 
