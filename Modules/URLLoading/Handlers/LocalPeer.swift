@@ -59,9 +59,9 @@ extension ResponseWriter {
     ///
     /// Neither is processed: redirects are not followed, content codings not decoded, and there are no cookies, cache
     /// or credentials. The body comes with back-pressure. Connections are kept for the next load from the same peer in
-    /// the name of the same principal, and serve nothing else. The load's deadline, idle time-out and principal apply,
-    /// connecting takes at most 10 s, and cancelling the task ends the exchange. Pass the answer on with
-    /// ``forward(_:)``.
+    /// the name of the same principal, and serve nothing else. The load's deadline, idle time-out, principal and wait for
+    /// `100 Continue` apply, connecting takes at most 10 s, and cancelling the task ends the exchange. Pass the answer on
+    /// with ``forward(_:)``.
     ///
     /// - Parameters:
     ///   - request: as the session gave it. Its method, fields and body are sent; the answer has its URL.
@@ -78,6 +78,7 @@ extension ResponseWriter {
         var exchange = ExchangeRequest(request.method, url, headerFields: request.headerFields, body: request.body)
         exchange.idleTimeout = context.idleTimeout
         exchange.deadline = context.deadline
+        exchange.continueTimeout = request.differing?.options.continueTimeout
         let answer = try await peer.exchange(exchange, in: context)
         var facts = LoadFacts()
         facts.hops = answer.hops

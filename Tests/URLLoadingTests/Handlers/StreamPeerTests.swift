@@ -109,6 +109,19 @@ import Testing
         await loading.shutdown()
     }
 
+    @Test func aBodyWaitsForTheServersContinueIfTheRequestSaysSo() async throws {
+        let server = try server { client in
+            guard let head = client.readHead(), head.contains("\r\nExpect: 100-continue\r\n") else { return }
+            _ = client.write(Array("HTTP/1.1 100 Continue\r\n\r\n".utf8))
+            guard client.read(upTo: 4) == Array("body".utf8) else { return }
+            _ = client.write(Array(Self.answer.utf8))
+        }
+        var request = LoadRequest(.put, try RequestURL("inside:/file"), body: .bytes(Array("body".utf8)))
+        request.options.continueTimeout = .seconds(50)
+        #expect(try await session(Handler(server.endpoint)).data(for: request).body == Array("ok".utf8))
+        await loading.shutdown()
+    }
+
     @Test func exchangesAtOnceTakeTurns() async throws {
         let server = try server { client in
             while client.readHead() != nil { _ = client.write(Array(Self.answer.utf8)) }
