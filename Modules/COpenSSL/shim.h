@@ -11,6 +11,12 @@
 #include <openssl/x509.h>
 #include <openssl/x509v3.h>
 
+/// Empties the thread's queue of errors, as SSL_get_error() needs it before each call that it explains. The queue is
+/// almost always empty, and to clear it even so takes as long as to encrypt a short record.
+static inline void sallyport_clear_errors(void) {
+    if (ERR_peek_error() != 0) ERR_clear_error();
+}
+
 // Stacks are macros, which Swift does not see.
 static inline int sallyport_chain_count(const STACK_OF(X509) *chain) { return chain == NULL ? 0 : sk_X509_num(chain); }
 

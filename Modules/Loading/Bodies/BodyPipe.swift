@@ -99,8 +99,10 @@ extension BodyPipe {
         case .full: break
         }
         let result: Result<Void, LoadError> = await withTaskCancellationHandler {
-            await withCheckedContinuation { continuation in
-                perform(machine.withLock { $0.producerWaits(continuation) })
+            // SAFETY: `PipeWaiter` says by what it is resumed.
+            await unsafe withUnsafeContinuation { continuation in
+                let waiter = unsafe PipeWaiter(continuation)
+                perform(machine.withLock { $0.producerWaits(waiter) })
             }
         } onCancel: {
             perform(machine.withLock { $0.producerCancelled() })
@@ -157,8 +159,10 @@ extension BodyPipe {
 
     private func wait(upTo limit: Int) async throws(LoadError) -> [UInt8]? {
         let result: Result<[UInt8]?, LoadError> = await withTaskCancellationHandler {
-            await withCheckedContinuation { continuation in
-                perform(machine.withLock { $0.consumerWaits(continuation, upTo: limit) })
+            // SAFETY: as above.
+            await unsafe withUnsafeContinuation { continuation in
+                let waiter = unsafe PipeWaiter(continuation)
+                perform(machine.withLock { $0.consumerWaits(waiter, upTo: limit) })
             }
         } onCancel: {
             perform(machine.withLock { $0.consumerCancelled() })
@@ -191,8 +195,8 @@ extension BodyPipe {
 
 extension BodyPipe {
     private func perform(_ actions: BodyPipeStateMachine.Actions) {
-        if let (continuation, result) = actions.resumeProducer { continuation.resume(returning: result) }
-        if let (continuation, result) = actions.resumeConsumer { continuation.resume(returning: result) }
+        if let (waiter, result) = actions.resumeProducer { waiter.resume(with: result) }
+        if let (waiter, result) = actions.resumeConsumer { waiter.resume(with: result) }
         if actions.callsHasRoom { hooks.hasRoom() }
         if actions.callsHasBytes { hooks.hasBytes() }
         if actions.callsWasDiscarded { hooks.wasDiscarded() }

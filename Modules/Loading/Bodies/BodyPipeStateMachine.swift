@@ -3,8 +3,8 @@ internal import SallyportCore
 
 /// The decisions of a ``BodyPipe``: no I/O, no lock, no thread.
 struct BodyPipeStateMachine: Sendable {
-    typealias Producer = CheckedContinuation<Result<Void, LoadError>, Never>
-    typealias Consumer = CheckedContinuation<Result<[UInt8]?, LoadError>, Never>
+    typealias Producer = PipeWaiter<Void>
+    typealias Consumer = PipeWaiter<[UInt8]?>
 
     /// What the caller must do once the lock is released.
     struct Actions: Sendable {
@@ -76,20 +76,20 @@ struct BodyPipeStateMachine: Sendable {
     }
 
     /// The producer's task waits for room, after a push that filled the pipe.
-    mutating func producerWaits(_ continuation: Producer) -> Actions {
+    mutating func producerWaits(_ waiter: Producer) -> Actions {
         var actions = Actions()
         owesHasRoom = false
         guard producer == nil else {
-            actions.resumeProducer = (continuation, .failure(Self.secondProducer()))
+            actions.resumeProducer = (waiter, .failure(Self.secondProducer()))
             return actions
         }
         switch end {
         case .discarded:
-            actions.resumeProducer = (continuation, .failure(Self.discardedByConsumer()))
+            actions.resumeProducer = (waiter, .failure(Self.discardedByConsumer()))
         case .open where chunks.bytes >= watermarks.low && !Task.isCancelled:
-            producer = continuation
+            producer = waiter
         case .open, .finished, .failed:
-            actions.resumeProducer = (continuation, Task.isCancelled ? .failure(.cancelled()) : .success(()))
+            actions.resumeProducer = (waiter, Task.isCancelled ? .failure(.cancelled()) : .success(()))
         }
         return actions
     }
@@ -139,30 +139,30 @@ struct BodyPipeStateMachine: Sendable {
     }
 
     /// The consumer's task waits for a chunk, after a take that found none.
-    mutating func consumerWaits(_ continuation: Consumer, upTo limit: Int = .max) -> Actions {
+    mutating func consumerWaits(_ waiter: Consumer, upTo limit: Int = .max) -> Actions {
         guard consumer == nil else {
             var actions = Actions()
-            actions.resumeConsumer = (continuation, .failure(Self.secondConsumer()))
+            actions.resumeConsumer = (waiter, .failure(Self.secondConsumer()))
             return actions
         }
         owesHasBytes = false
-        if case .open = end, Task.isCancelled { return cancel(continuation) }
+        if case .open = end, Task.isCancelled { return cancel(waiter) }
         var (result, actions) = taken(upTo: limit)
         owesHasBytes = false
         switch result {
-        case .bytes(let bytes): actions.resumeConsumer = (continuation, .success(bytes))
-        case .end: actions.resumeConsumer = (continuation, .success(nil))
-        case .failed(let failure): actions.resumeConsumer = (continuation, .failure(failure))
-        case .empty: (consumer, consumerLimit) = (continuation, limit)
+        case .bytes(let bytes): actions.resumeConsumer = (waiter, .success(bytes))
+        case .end: actions.resumeConsumer = (waiter, .success(nil))
+        case .failed(let failure): actions.resumeConsumer = (waiter, .failure(failure))
+        case .empty: (consumer, consumerLimit) = (waiter, limit)
         }
         return actions
     }
 
     mutating func consumerCancelled() -> Actions { consumer.take().map { cancel($0) } ?? Actions() }
 
-    private mutating func cancel(_ continuation: Consumer) -> Actions {
+    private mutating func cancel(_ waiter: Consumer) -> Actions {
         var actions = discarded()
-        actions.resumeConsumer = (continuation, .failure(.cancelled()))
+        actions.resumeConsumer = (waiter, .failure(.cancelled()))
         return actions
     }
 
@@ -198,6 +198,25 @@ struct BodyPipeStateMachine: Sendable {
     private func clearOwed(_ owed: inout Bool) -> Bool {
         defer { owed = false }
         return owed
+    }
+}
+
+/// A task that waits at a ``BodyPipe``.
+///
+/// A checked continuation would be another object for each chunk. It is resumed exactly once: the state machine either
+/// passes it on at once, in its actions, or keeps it until it takes it out again to pass it on, and its task keeps the
+/// pipe alive meanwhile.
+@safe
+struct PipeWaiter<Value: Sendable>: Sendable {
+    private let continuation: UnsafeContinuation<Result<Value, LoadError>, Never>
+
+    init(_ continuation: UnsafeContinuation<Result<Value, LoadError>, Never>) {
+        unsafe self.continuation = continuation
+    }
+
+    func resume(with result: Result<Value, LoadError>) {
+        // SAFETY: called once, see above.
+        unsafe continuation.resume(returning: result)
     }
 }
 

@@ -67,7 +67,7 @@ struct TunnelLink: @unchecked Sendable {
             return isLast ? .drained(count) : Self.outcome(ofCall: count, waitingFor: .read)
         }
         var count = 0
-        ERR_clear_error()
+        sallyport_clear_errors()
         let code = unsafe SSL_read_ex(tls, buffer.baseAddress, buffer.count, &count)
         guard code == 1 else { return unsafe outcome(of: tls, code) }
         return count < Self.record && !hasPending ? .drained(count) : .moved(count)
@@ -103,7 +103,7 @@ struct TunnelLink: @unchecked Sendable {
             unsafe sallyport_announce_more(outermost, buffer.count > Self.record ? 1 : 0)
         }
         var count = 0
-        ERR_clear_error()
+        sallyport_clear_errors()
         let code = unsafe SSL_write_ex(tls, buffer.baseAddress, buffer.count, &count)
         return unsafe code == 1 ? .moved(count) : outcome(of: tls, code)
     }
@@ -112,7 +112,7 @@ struct TunnelLink: @unchecked Sendable {
     /// data for the outer ones, otherwise with FIN. Everything was sent before. ``Outcome/ended`` once it is done.
     func endSending() -> Outcome {
         guard let tls = unsafe tls else { return shutdown(descriptor, Int32(SHUT_WR)) == 0 ? .ended : .failed }
-        ERR_clear_error()
+        sallyport_clear_errors()
         let code = unsafe SSL_shutdown(tls)
         return unsafe code >= 0 ? .ended : outcome(of: tls, code)
     }
@@ -180,7 +180,7 @@ struct TunnelLink: @unchecked Sendable {
 
     func handshake() -> HandshakeOutcome {
         guard let tls = unsafe ownTLS else { return .failed(isLost: false, reason: "out of memory") }
-        ERR_clear_error()
+        sallyport_clear_errors()
         let code = unsafe SSL_do_handshake(tls)
         if code == 1 { return unsafe .done(StreamFacts.TLS(tls)) }
         switch unsafe SSL_get_error(tls, code) {
@@ -200,7 +200,7 @@ struct TunnelLink: @unchecked Sendable {
     func free(isRegular: Bool) {
         guard let ownTLS = unsafe ownTLS else { return }
         if isRegular, unsafe SSL_is_init_finished(ownTLS) == 1 { _ = unsafe SSL_shutdown(ownTLS) }
-        ERR_clear_error()
+        sallyport_clear_errors()
         unsafe SSL_free(ownTLS)
     }
 
