@@ -90,9 +90,11 @@ final class Exchange: Attempt, LoopObject {
         if state.turnEnded() { flowChanged() }
         let arrival = download.arrival
         let delivery = state.answer.turnEnded(arrival)
-        pass(delivery)
+        // A reader that has another thread wakes once for all that comes in turns that follow each other.
+        let readsOn = attempt.connection?.readsOn ?? false
+        pass(delivery, isHeld: readsOn)
         // The last bytes of a turn release what was held before them.
-        if delivery == .nothing { pipe?.release() }
+        if delivery == .nothing, !readsOn { pipe?.release() }
     }
 
     func finished(_ failure: LoadError?) {
@@ -126,10 +128,10 @@ final class Exchange: Attempt, LoopObject {
         LoadError(.connectionLost, at: .response, "The connection ended before the head of the answer was whole.")
     }
 
-    private func pass(_ delivery: AnswerState.Delivery) {
+    private func pass(_ delivery: AnswerState.Delivery, isHeld: Bool = false) {
         switch delivery {
         case .nothing: break
-        case .bytes: push()
+        case .bytes: push(isHeld: isHeld)
         case .whole: answer(.response(response(ResponseBody(download.takeChunk()))))
         case .head:
             let pipe = openPipe()

@@ -8,6 +8,8 @@ protocol HTTPConnection: AnyObject {
     func flowChanged(_ flow: TransferFlow, isSendingPaused: Bool)
     /// Whether the rest of the request is not sent, since the server has answered without it.
     var hasGivenUpSending: Bool { get }
+    /// Whether more of the answer is read at once, in the loop's next turn.
+    var readsOn: Bool { get }
     /// Whether an earlier exchange made the connection.
     var isReused: Bool { get }
     /// For TLS with the server; nil without TLS.
@@ -31,6 +33,8 @@ extension EasyHandle: HTTPConnection {
 
     /// libcurl says nothing of it: such an answer makes it stop, unless the server closes the connection anyway.
     var hasGivenUpSending: Bool { long(CURLINFO_RESPONSE_CODE) >= 300 }
+
+    var readsOn: Bool { false }
 
     var isReused: Bool { long(CURLINFO_NUM_CONNECTS) == 0 }
 

@@ -55,6 +55,8 @@ final class HTTP1Connection: HTTPConnection, DescriptorHandler {
     private var sendInterest = Interest.none
     private var watched = Interest.none
     private var isFlooding = false
+    /// The last turn ended before all was read that there was.
+    private var goesOn = false
     private lazy var continueTimer = LoopTimer { [weak self] in
         self?.mayContinue()
         self?.receive()
@@ -235,9 +237,11 @@ final class HTTP1Connection: HTTPConnection, DescriptorHandler {
 
     private func receive() {
         receiveFirst()
+        goesOn = false
         var allowance = Self.turn
         while isReadable, let exchange, exchange.flow.mayReceive, !isAnswerWhole {
             guard allowance > 0 else {
+                goesOn = true
                 exchange.handle.engine.post(.goOn(exchange.handle))
                 break
             }
@@ -482,7 +486,13 @@ final class HTTP1Connection: HTTPConnection, DescriptorHandler {
     }
 
     /// There may be more bytes than one turn reads.
-    func goOn() { receive() }
+    func goOn() {
+        receive()
+        // What the last turn held back is released, whatever this one has found.
+        if let exchange { pool.signal(exchange) }
+    }
+
+    var readsOn: Bool { goesOn && exchange?.flow.mayReceive ?? false }
 
     private func watch() {
         guard !isClosed else { return }
