@@ -31,7 +31,7 @@ final class HTTP1Connection: HTTPConnection, DescriptorHandler {
     /// Reads the body; nil before the head is complete. Changed apart and put back, so that exclusive access to it
     /// costs nothing at run time.
     private var body: BodyReader?
-    /// Changed by ``change(_:)``.
+    /// Changed by ``change(_:)``, or replaced.
     private var sending = RequestSending()
     /// An incomplete line, with the bytes after it.
     private var rest: [UInt8]
@@ -55,7 +55,7 @@ final class HTTP1Connection: HTTPConnection, DescriptorHandler {
     private var sendInterest = Interest.none
     private var watched = Interest.none
     private var isFlooding = false
-    /// The last turn ended before all was read that there was.
+    /// The last turn ended before all that had come was read.
     private var goesOn = false
     private lazy var continueTimer = LoopTimer { [weak self] in
         self?.mayContinue()
@@ -188,7 +188,7 @@ final class HTTP1Connection: HTTPConnection, DescriptorHandler {
         change { $0.sent(count) }
     }
 
-    /// Apart, and puts it back, so that exclusive access to it costs nothing at run time.
+    /// Changes ``sending`` apart and puts it back, so that exclusive access to it costs nothing at run time.
     private func change<Result>(_ change: (inout RequestSending) -> Result) -> Result {
         var changed = sending
         sending = RequestSending()
