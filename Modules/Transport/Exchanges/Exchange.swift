@@ -90,7 +90,7 @@ final class Exchange: Attempt, LoopObject {
         if state.turnEnded() { flowChanged() }
         let arrival = download.arrival
         let delivery = state.answer.turnEnded(arrival)
-        // A reader that has another thread wakes once for all that comes in turns that follow each other.
+        // While the connection goes on reading, a reader on another thread is not woken for each turn.
         let readsOn = attempt.connection?.readsOn ?? false
         pass(delivery, isHeld: readsOn)
         // The last bytes of a turn release what was held before them.

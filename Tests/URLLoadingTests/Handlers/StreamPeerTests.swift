@@ -109,7 +109,7 @@ import Testing
         await loading.shutdown()
     }
 
-    @Test func aBodyWaitsForTheServersContinueIfTheRequestSaysSo() async throws {
+    @Test func aPeerIsAskedToContinueBeforeTheBodyIfTheRequestSaysSo() async throws {
         let server = try server { client in
             guard let head = client.readHead(), head.contains("\r\nExpect: 100-continue\r\n") else { return }
             _ = client.write(Array("HTTP/1.1 100 Continue\r\n\r\n".utf8))
