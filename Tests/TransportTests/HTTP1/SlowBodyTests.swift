@@ -28,6 +28,7 @@ struct SlowBodyTests {
     /// What the reader has of a body, and from how many bytes on the kernel reported it to the reader.
     private final class Body: Sendable {
         private let taken = Lock(0)
+        private let written = Lock(0)
         private let reports = Lock<[Int32]>([])
 
         var count: Int { taken.withLock { $0 } }
@@ -36,9 +37,21 @@ struct SlowBodyTests {
 
         func takes(_ chunk: [UInt8]) { taken.withLock { $0 += chunk.count } }
 
+        /// Waits until the server has nothing more to write, or no room to write it.
+        func isHeldUp() async throws {
+            var before = -1
+            while written.withLock({ $0 }) != before {
+                before = written.withLock { $0 }
+                try await Task.sleep(for: .milliseconds(20))
+            }
+        }
+
         /// - Returns: whether the reader has so many bytes, after five seconds at most.
-        func isTaken(_ count: Int) -> Bool {
-            for _ in 0..<5000 where self.count < count { usleep(1000) }
+        private func isTaken(_ count: Int, over connection: TestConnection) -> Bool {
+            for _ in 0..<5000 where self.count < count {
+                usleep(1000)
+                note(connection)
+            }
             return self.count >= count
         }
 
@@ -47,10 +60,11 @@ struct SlowBodyTests {
             guard write(Array("HTTP/1.1 200 OK\r\nContent-Length: \(total)\r\n\r\n".utf8)) else { return }
             for _ in 0..<fast / piece {
                 guard write([UInt8](repeating: 0, count: piece)) else { return }
+                written.withLock { $0 += piece }
                 note(connection)
             }
-            for number in 0..<slow { guard isTaken(fast + number), write([1]) else { return } }
-            guard isTaken(fast + slow) else { return }
+            for number in 0..<slow { guard isTaken(fast + number, over: connection), write([1]) else { return } }
+            guard isTaken(fast + slow, over: connection) else { return }
             note(connection)
             _ = write([UInt8](repeating: 0, count: total - fast - slow))
         }
@@ -63,6 +77,8 @@ struct SlowBodyTests {
     private func load(_ scheme: String, from server: TestServer) async throws {
         let path = try ConnectionPath(trust: .only([authority.der]))
         let response = try await transport.exchange(.init(.get, server.url(scheme: scheme)), via: path)
+        // What the kernel holds by then is read as fast as can be, however slow this machine is.
+        try await body.isHeldUp()
         while let chunk = try await response.body.next() { body.takes(chunk) }
     }
 
