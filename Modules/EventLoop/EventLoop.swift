@@ -21,7 +21,7 @@ public final class EventLoop: TaskExecutor, CustomStringConvertible {
     let inbox = LoopInbox()
     let actorExecutor: LoopExecutor
 
-    // SAFETY: touched on the loop's thread only, which `LoopState`'s callers check in `state`.
+    // SAFETY: touched only by the thread that has the loop, which `LoopState`'s callers check in `state`.
     nonisolated(unsafe) private let loopState: LoopState
 
     /// Starts the thread, which runs until ``shutdown()``.
@@ -34,10 +34,10 @@ public final class EventLoop: TaskExecutor, CustomStringConvertible {
 
     public var description: String { "EventLoop(\(name))" }
 
-    /// Whether the caller runs on the loop's thread.
+    /// Whether the caller runs on the loop: on its thread, or on another one that has borrowed the loop.
     public var isCurrent: Bool { inbox.isCurrent }
 
-    /// The state that belongs to the thread; traps if another thread asks.
+    /// The state that belongs to the thread that has the loop; traps if another thread asks.
     var state: LoopState {
         precondition(isCurrent, "This is done on the loop's own thread only.")
         return unsafe loopState

@@ -8,7 +8,8 @@ package protocol TurnObserver: AnyObject {
     func turnEnds()
 }
 
-/// The state of a loop's thread: descriptors, timers and the observers that wait for the end of the turn.
+/// The state of a loop: descriptors, timers and the observers that wait for the end of the turn. Used by the thread that
+/// has the loop.
 final class LoopState {
     private struct Watch {
         var interest: Interest
@@ -21,10 +22,12 @@ final class LoopState {
     private static let longAgo = LoopInstant(nanoseconds: 0)
 
     private var selector: Selector?
+    /// The selector's descriptor, at which the loop's thread waits.
+    let epoll: Int32
     private let bell: Bell
     private var events: [Selector.Event] = []
     /// What a look within this turn has found. The next turn finds it again, and handles it.
-    private var glimpsed: [Selector.Event] = []
+    private var glimpse: Selector.Eyes
     /// When the descriptors were last looked at.
     private var lastLook = LoopState.longAgo
     private var watches: [Int32: Watch] = [:]
@@ -34,7 +37,10 @@ final class LoopState {
 
     init(bell: Bell) {
         self.bell = bell
-        selector = Selector(bell: bell.descriptor)
+        let selector = Selector(bell: bell.descriptor)
+        glimpse = Selector.Eyes(selector.epoll)
+        epoll = selector.epoll
+        self.selector = consume selector
     }
 
     var hasTurnWork: Bool { !observers.isEmpty }
@@ -63,9 +69,10 @@ final class LoopState {
     func isQuiet(_ descriptor: Int32) -> Bool {
         let now = LoopInstant.now
         if now > lastLook.advanced(byNanoseconds: Self.longestTrust) {
-            selector?.wait(false, into: &glimpsed)
+            glimpse.look(waits: false)
             lastLook = now
         }
+        let glimpsed = glimpse.events
         return glimpsed.count < Selector.mostEvents && !glimpsed.contains { $0.token.descriptor == descriptor }
     }
 
@@ -77,11 +84,15 @@ final class LoopState {
 
     func callAtEndOfTurn(_ observer: any TurnObserver) { observers.append(observer) }
 
-    /// Polls for ready descriptors; if `waits`, waits for the first one or the first timer.
-    func look(waits: Bool) {
-        if waits, let deadline = timers.deadlineToArm() { selector?.armTimer(at: deadline) }
-        selector?.wait(waits, into: &events)
-        if !glimpsed.isEmpty { glimpsed.removeAll(keepingCapacity: true) }
+    /// Sets the kernel's timer, before the thread sleeps, or while it does.
+    func armTimer() {
+        if let deadline = timers.deadlineToArm() { selector?.armTimer(at: deadline) }
+    }
+
+    /// The thread has looked at the descriptors, and exchanges what it found for storage.
+    func saw(_ found: inout [Selector.Event]) {
+        swap(&events, &found)
+        if !glimpse.events.isEmpty { glimpse.events.removeAll(keepingCapacity: true) }
         lastLook = events.count < Selector.mostEvents ? .now : Self.longAgo
     }
 

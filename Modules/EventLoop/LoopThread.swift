@@ -17,18 +17,21 @@ extension EventLoop {
     }
 
     fileprivate func runOnThread() {
-        inbox.thread.store(pthread_self(), ordering: .relaxed)
+        inbox.holder.store(pthread_self(), ordering: .relaxed)
         prepareThread()
         Heap.keepTop()
         var batch = Batch()
+        var eyes = Selector.Eyes(state.epoll)
         while true {
             let isIdle = batch.isEmpty && !state.hasTurnWork
+            if isIdle { state.armTimer() }
             let rest = isIdle ? inbox.queue.withLock { $0.rest() } : .awake
             if case .ended(let waiters) = rest { return end(waiters) }
             let waits = if case .asleep = rest { true } else { false }
-            state.look(waits: waits)
-            // Before events are handled: work that they or other threads enqueue from here on needs no wake-up.
-            if waits { inbox.queue.withLock { $0.awoke() } }
+            // Without the state, which another thread may borrow meanwhile.
+            eyes.look(waits: waits)
+            if waits { takeLoop() }
+            state.saw(&eyes.events)
             state.handleEvents()
             var room = batchLimit
             repeat {
@@ -37,6 +40,13 @@ extension EventLoop {
                 state.endTurn()
             } while room > 0 && (!batch.isEmpty || state.hasTurnWork || inbox.queue.withLock { $0.hasItems })
         }
+    }
+
+    /// The thread no longer sleeps: work that is enqueued from here on needs no wake-up. Waits for a thread that has
+    /// borrowed the loop.
+    private func takeLoop() {
+        while !inbox.queue.withLock({ $0.awoke() }) { inbox.handover.silence() }
+        inbox.holder.store(pthread_self(), ordering: .relaxed)
     }
 
     /// Sets the thread's name and blocks SIGPIPE: writing to a closed connection is an error of the call, not a signal.
@@ -50,6 +60,8 @@ extension EventLoop {
 
     private func end(_ waiters: [CheckedContinuation<Void, Never>]) {
         state.close()
+        // Another thread may have the number of this one later.
+        inbox.holder.store(0, ordering: .relaxed)
         for waiter in waiters { waiter.resume() }
     }
 }

@@ -44,9 +44,8 @@ struct Selector: ~Copyable {
     /// The most events of one call: if there are so many, there may be more.
     static let mostEvents = 256
 
-    private let epoll: Int32
+    let epoll: Int32
     let timer: Int32
-    private var buffer = unsafe [epoll_event](repeating: epoll_event(), count: Selector.mostEvents)
 
     init(bell: Int32) {
         epoll = epoll_create1(Int32(EPOLL_CLOEXEC))
@@ -79,25 +78,6 @@ struct Selector: ~Copyable {
         if errno == ENOENT || errno == EEXIST { _ = unsafe epoll_ctl(epoll, other, token.descriptor, &event) }
     }
 
-    /// Collects ready descriptors; if `waits`, waits for at least one event.
-    mutating func wait(_ waits: Bool, into events: inout [Event]) {
-        events.removeAll(keepingCapacity: true)
-        let count = unsafe epoll_wait(epoll, &buffer, Int32(buffer.count), waits ? -1 : 0)
-        guard count > 0 else { return }
-        for index in 0..<Int(count) {
-            let event = unsafe buffer[index]
-            unsafe events.append(Event(token: Token(bits: event.data.u64), readiness: Self.readiness(event.events)))
-        }
-    }
-
-    private static func readiness(_ bits: UInt32) -> Interest {
-        var readiness: Interest = []
-        if bits & (EPOLLIN.rawValue | EPOLLRDHUP.rawValue) != 0 { readiness.insert(.read) }
-        if bits & EPOLLOUT.rawValue != 0 { readiness.insert(.write) }
-        if bits & (EPOLLERR.rawValue | EPOLLHUP.rawValue) != 0 { readiness.insert(.hangUp) }
-        return readiness
-    }
-
     /// Makes the timer fire at an instant of the monotonic clock.
     func armTimer(at instant: LoopInstant) {
         let nanoseconds = max(1, instant.nanoseconds)
@@ -110,5 +90,38 @@ struct Selector: ~Copyable {
     func silenceTimer() {
         var count: UInt64 = 0
         _ = unsafe Glibc.read(timer, &count, MemoryLayout<UInt64>.size)
+    }
+}
+
+extension Selector {
+    /// Looks at the descriptors of a selector. A value of its own: the selector may be changed by another thread while
+    /// one waits.
+    @safe
+    struct Eyes {
+        private let epoll: Int32
+        private var buffer = unsafe [epoll_event](repeating: epoll_event(), count: Selector.mostEvents)
+        /// What the last look has found.
+        var events: [Event] = []
+
+        init(_ epoll: Int32) { self.epoll = epoll }
+
+        /// Collects ready descriptors; if `waits`, waits for at least one event.
+        mutating func look(waits: Bool) {
+            events.removeAll(keepingCapacity: true)
+            let count = unsafe epoll_wait(epoll, &buffer, Int32(buffer.count), waits ? -1 : 0)
+            guard count > 0 else { return }
+            for index in 0..<Int(count) {
+                let event = unsafe buffer[index]
+                unsafe events.append(Event(token: Token(bits: event.data.u64), readiness: Self.readiness(event.events)))
+            }
+        }
+
+        private static func readiness(_ bits: UInt32) -> Interest {
+            var readiness: Interest = []
+            if bits & (EPOLLIN.rawValue | EPOLLRDHUP.rawValue) != 0 { readiness.insert(.read) }
+            if bits & EPOLLOUT.rawValue != 0 { readiness.insert(.write) }
+            if bits & (EPOLLERR.rawValue | EPOLLHUP.rawValue) != 0 { readiness.insert(.hangUp) }
+            return readiness
+        }
     }
 }

@@ -1,4 +1,5 @@
-/// The work that waits to run on a loop, and whether its thread must be woken. Guarded by the loop's lock.
+/// The work that waits to run on a loop, who has the loop, and whether its thread must be woken. Guarded by the loop's
+/// lock.
 struct WorkQueue: Sendable {
     enum Item: Sendable {
         /// A task that prefers the loop, outside of actors.
@@ -12,10 +13,20 @@ struct WorkQueue: Sendable {
 
     private enum Life { case running, stopping, stopped }
 
+    private enum Holder {
+        /// The loop's own thread, which is awake, or was woken.
+        case thread
+        /// None: the loop's thread waits for descriptors, or is about to, and has not been woken since.
+        case none
+        /// Another thread, while the loop's own waits for descriptors.
+        case borrower
+        /// Another thread, for which the loop's own waits.
+        case awaitedBorrower
+    }
+
     private var items: [Item] = []
     private var life = Life.running
-    /// The thread waits for descriptors, or is about to, and has not been woken since.
-    private var isAsleep = false
+    private var holder = Holder.thread
     private var waiters: [CheckedContinuation<Void, Never>] = []
 
     enum Admission: Sendable {
@@ -34,9 +45,11 @@ struct WorkQueue: Sendable {
 
     var hasItems: Bool { !items.isEmpty }
 
+    /// - Returns: whether the thread must be woken. A borrower looks for work when it gives the loop back.
     private mutating func wake() -> Bool {
-        defer { isAsleep = false }
-        return isAsleep
+        guard holder == .none else { return false }
+        holder = .thread
+        return true
     }
 
     mutating func shutdownRequested(_ continuation: CheckedContinuation<Void, Never>) -> ShutdownAction {
@@ -46,8 +59,43 @@ struct WorkQueue: Sendable {
         return wake() ? .ring : .none
     }
 
-    /// The thread runs again, and looks for items before it waits.
-    mutating func awoke() { isAsleep = false }
+    /// The loop's thread no longer waits for descriptors.
+    ///
+    /// - Returns: whether it has the loop; if not, it waits for the handover.
+    mutating func awoke() -> Bool {
+        switch holder {
+        case .thread: return true
+        case .none:
+            holder = .thread
+            return true
+        case .borrower, .awaitedBorrower:
+            holder = .awaitedBorrower
+            return false
+        }
+    }
+
+    /// - Returns: whether another thread has the loop now; false if the loop's own is awake, or work waits for it.
+    mutating func borrowed() -> Bool {
+        guard holder == .none, items.isEmpty, life == .running else { return false }
+        holder = .borrower
+        return true
+    }
+
+    enum Return: Sendable {
+        case none
+        /// The thread must be woken.
+        case ring
+        /// The thread waits for the loop.
+        case handOver
+    }
+
+    /// - Parameter isDone: whether the borrower has left nothing to do in this turn.
+    mutating func givenBack(isDone: Bool) -> Return {
+        let isAwaited = holder == .awaitedBorrower
+        let isNeeded = isAwaited || !isDone || hasItems || life != .running
+        holder = isNeeded ? .thread : .none
+        return isAwaited ? .handOver : isNeeded ? .ring : .none
+    }
 
     /// Hands over all items and takes back the emptied storage of the last batch, so that none is allocated anew.
     mutating func exchange(_ batch: inout [Item]) {
@@ -70,7 +118,7 @@ struct WorkQueue: Sendable {
             defer { waiters = [] }
             return .ended(waiters)
         }
-        isAsleep = true
+        holder = .none
         return .asleep
     }
 }

@@ -87,13 +87,28 @@ actor TransportEngine {
         for command in commands { refuse(command) }
     }
 
-    /// Starts an exchange: at once if the caller runs on the loop and no command waits, so that a start never overtakes
-    /// an earlier command that ends all exchanges.
+    /// Starts an exchange: at once if the caller runs on the loop, or has the loop while its thread sleeps. Never before
+    /// a command that waits, so that a start does not overtake an earlier command that ends all exchanges.
     nonisolated func start(
         _ exchange: ExchangeHandle, via path: ConnectionPath, answering caller: ExchangeCaller
     ) {
-        guard loop.isCurrent, inbox.withLock({ $0.isEmpty }) else { return post(.start(exchange, path, caller)) }
-        assumeIsolated { $0.start(exchange, path, caller) }
+        if loop.isCurrent, hasNoCommands { return assumeIsolated { $0.start(exchange, path, caller) } }
+        let isStarted = loop.runIfAsleep { assumeIsolated { $0.sendsAtOnce(exchange, path, caller) } } ?? false
+        if !isStarted { post(.start(exchange, path, caller)) }
+    }
+
+    private nonisolated var hasNoCommands: Bool { inbox.withLock { $0.isEmpty } }
+
+    /// Starts an exchange if it goes over an idle connection: this takes a few microseconds, and calls neither libcurl
+    /// nor a server's TLS handshake on the thread of a caller.
+    private func sendsAtOnce(
+        _ exchange: ExchangeHandle, _ path: ConnectionPath, _ caller: ExchangeCaller
+    ) -> Bool {
+        guard !isShutDown, hasNoCommands else { return false }
+        let pool = pool(for: exchange, path)
+        guard pool.idle.hasConnection(to: exchange.origin) else { return false }
+        start(exchange, caller, in: pool)
+        return true
     }
 
     nonisolated var isEnding: Bool { endings.load(ordering: .sequentiallyConsistent) > 0 }
@@ -155,8 +170,12 @@ actor TransportEngine {
         _ exchange: ExchangeHandle, _ path: ConnectionPath, _ caller: ExchangeCaller
     ) {
         guard !isShutDown else { return exchange.refuse(Self.invalidated(), caller) }
+        start(exchange, caller, in: pool(for: exchange, path))
+    }
+
+    private func start(_ exchange: ExchangeHandle, _ caller: ExchangeCaller, in pool: Pool) {
         guard !exchange.isCancelled else { return exchange.refuse(.cancelled(), caller) }
-        Exchange(exchange, answering: caller).start(in: pool(for: exchange, path))
+        Exchange(exchange, answering: caller).start(in: pool)
     }
 
     private func open(

@@ -9,6 +9,8 @@ struct IdleConnections {
 
     var all: [HTTP1Connection] { stacks.values.flatMap { $0 } }
 
+    func hasConnection(to origin: Origin) -> Bool { count > 0 && stacks[origin]?.isEmpty == false }
+
     /// - Returns: false if there are too many already.
     mutating func keep(_ connection: HTTP1Connection) -> Bool {
         guard count < limit else { return false }
