@@ -18,7 +18,12 @@ enum Table {
         }
         let rounds = option("--rounds", in: arguments).flatMap { Int($0) } ?? 5
         let only = option("--only", in: arguments) ?? ""
-        try run(Setting.read(path), rounds: rounds, only: only)
+        do {
+            try run(Setting.read(path), rounds: rounds, only: only)
+        } catch {
+            FileHandle.standardError.write(Data("\(error)\n".utf8))
+            exit(1)
+        }
     }
 
     /// Does a job and ends the process. In a detached task below a synchronous main: valgrind, by which instructions are
@@ -45,8 +50,12 @@ enum Table {
     private static func run(_ setting: Setting, rounds: Int, only: String) throws {
         print("\(setting.machine); CPU time of the process, median of \(rounds) interleaved rounds\n")
         let table = try RowTable.read()
+        let rows = table.rows.filter { only.isEmpty || $0.title.contains(only) || $0.name == only }
+        guard rows.contains(where: { $0.load != nil }) else {
+            throw PeerFailure("no row of this table has the name or the words \"\(only)\" in its title")
+        }
         var missed: [String] = []
-        for row in table.rows where only.isEmpty || row.title.contains(only) || row.name == only {
+        for row in rows {
             guard let load = row.load else { continue }
             let peers = row.peers.compactMap(Peer.init)
             let results = try measure(load, by: peers, in: setting, rounds: rounds)
