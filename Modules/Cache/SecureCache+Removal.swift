@@ -111,8 +111,7 @@ extension SecureCache {
     /// A use this soon after the last one is not recorded, in milliseconds.
     private static let useGrain: Int64 = 60_000
 
-    func noteUse(of slot: IndexSlot) {
-        let now = now()
+    func noteUse(of slot: IndexSlot, at now: CacheTime) {
         guard now.milliseconds - slot.used.milliseconds >= Self.useGrain || now < slot.used else { return }
         let isFull = state.withLock { state in
             state.index.use(slot, at: now)

@@ -27,9 +27,9 @@ extension SecureCache {
     package func entries(of url: RequestURL) -> [StoredEntry] {
         guard let storage else { return [] }
         let slots = state.withLock { $0.index.slots(of: keys.hash(of: url)) }
-        let (now, text) = (now(), url.absoluteText)
+        let now = now()
         return slots.sorted { $0.received > $1.received }.compactMap { slot in
-            guard let (answer, _) = storage.answer(slot.id), answer.url == text else { return nil }
+            guard let (answer, _) = storage.answer(slot.id), url.isWritten(as: answer.url) else { return nil }
             return StoredEntry(answer, slot, at: now)
         }
     }

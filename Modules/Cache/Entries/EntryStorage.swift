@@ -5,7 +5,7 @@ internal import SallyportSecureStore
 ///
 /// An entry is a record with the answer's head and, if it is short, its body; a longer body has its own record, in
 /// pieces. Each entry also has a small index record, so that opening the cache reads no content.
-struct EntryStorage: Sendable {
+final class EntryStorage: Sendable {
     typealias Change = @Sendable (WriteTransaction) throws -> Void
 
     let store: SecureStore
@@ -51,7 +51,7 @@ struct EntryStorage: Sendable {
     // MARK: Changes
 
     func put(_ slot: IndexSlot, _ record: [UInt8]) -> Change {
-        { transaction in
+        { [self] transaction in
             try transaction.set(record, for: slot.id.bytes, in: entries)
             try transaction.set(slot.bytes, for: slot.id.bytes, in: index)
         }
@@ -59,14 +59,14 @@ struct EntryStorage: Sendable {
 
     /// Replaces the record of an entry, if the entry still exists.
     func replace(_ slot: IndexSlot, _ record: [UInt8]) -> Change {
-        { transaction in
+        { [self] transaction in
             guard try transaction.value(for: slot.id.bytes, in: index) != nil else { return }
             try put(slot, record)(transaction)
         }
     }
 
     func remove(_ ids: [EntryID]) -> Change {
-        { transaction in
+        { [self] transaction in
             for id in ids {
                 try transaction.remove(id.bytes, from: entries)
                 try transaction.remove(id.bytes, from: bodies)
@@ -76,7 +76,7 @@ struct EntryStorage: Sendable {
     }
 
     func update(_ slots: [IndexSlot]) -> Change {
-        { transaction in
+        { [self] transaction in
             for slot in slots where try transaction.value(for: slot.id.bytes, in: index) != nil {
                 try transaction.set(slot.bytes, for: slot.id.bytes, in: index)
             }
@@ -84,7 +84,7 @@ struct EntryStorage: Sendable {
     }
 
     var removeAll: Change {
-        { transaction in
+        { [self] transaction in
             try transaction.removeAll(from: entries)
             try transaction.removeAll(from: bodies)
             try transaction.removeAll(from: index)

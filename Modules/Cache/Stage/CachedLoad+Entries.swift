@@ -23,12 +23,14 @@ extension CachedLoad {
             guard !staysInside, let gap = gap(in: stored) else { return .unsuitable }
             return try await completed(stored, gap, joins: joins)
         }
-        let found = Found(stored: stored, part: part, decision: decision)
-        switch rules.decide(stored.answer, now: cache.now()) {
-        case .use(let isStale): return answered(with: found, isStale ? .stale : .hit)
+        // Moved on, here and below: the fields are then the answer's alone, and get its age without being copied.
+        let found = Found(stored: consume stored, part: part, decision: decision)
+        let now = cache.now()
+        switch rules.decide(found.stored.answer, now: now) {
+        case .use(let isStale): return answered(with: consume found, isStale ? .stale : .hit, at: now)
         case .useAndValidate where staysInside || context.responder == nil:
-            if !staysInside { validateBehind(stored) }
-            return answered(with: found, .stale)
+            if !staysInside { validateBehind(found.stored) }
+            return answered(with: found, .stale, at: now)
         case .useAndValidate:
             // The app decides on the server's trust, and cannot be asked by a revalidation in the background.
             return try await validated(found, onError: true, joins: joins)
@@ -67,17 +69,21 @@ extension CachedLoad {
     }
 
     /// - Parameter sent: the fields that the server has sent meanwhile.
-    private func answered(with found: Found, _ result: CacheResult, sent: HTTPFields = [:]) -> Use {
-        guard var response = response(from: found.stored, found.part) else {
-            cache.drop(found.stored.slot)
+    private func answered(
+        with found: consuming Found, _ result: CacheResult, at now: CacheTime, sent: HTTPFields = [:]
+    ) -> Use {
+        let (slot, part, decision) = (found.stored.slot, found.part, found.decision)
+        guard var response = response(from: found.stored, part, at: now) else {
+            cache.drop(slot)
             return .again(joins: mayJoin)
         }
-        response.facts.decision = found.decision
+        response.facts.decision = decision
         response.facts.sentNow = sent
+        response.facts.cache = result
         cache.count(result)
-        cache.noteUse(of: found.stored.slot)
+        cache.noteUse(of: slot, at: now)
         note(result)
-        return .answered(response.told(result))
+        return .answered(response)
     }
 
     /// Waits for another load of the same, or becomes the load that others wait for.
@@ -112,16 +118,16 @@ extension CachedLoad {
             // A stale entry may stand in only if the server could not be reached, not, for example, if its chain does
             // not verify.
             guard mayFail, error.code.isTransient else { throw error }
-            return answered(with: found, .stale)
+            return answered(with: found, .stale, at: cache.now())
         }
         switch answer {
         case .holds(let fresh, let sent):
             let found = Found(stored: fresh, part: found.part, decision: found.decision)
-            return answered(with: found, .revalidated, sent: sent)
+            return answered(with: found, .revalidated, at: cache.now(), sent: sent)
         case .other(let response):
             if mayFail, ReuseRules.isError(response.head.status) {
                 await response.drain()
-                return answered(with: found, .stale, sent: response.head.headerFields)
+                return answered(with: found, .stale, at: cache.now(), sent: response.head.headerFields)
             }
             note(.changed)
             return .answered(response.told(.changed))

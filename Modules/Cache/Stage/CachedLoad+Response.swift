@@ -38,20 +38,25 @@ extension CachedLoad {
     }
 
     /// Nil if the body cannot be read.
-    func response(from stored: StoredAnswer, _ part: StoredPart) -> LoadResponse? {
-        var head = stored.answer.head
-        head.headerFields[.age] = "\(stored.answer.age.seconds(at: cache.now()) ?? 0)"
-        let body: ResponseBody?
-        switch part {
-        case .head: body = ResponseBody()
-        case .whole: body = self.body(of: stored, from: 0, count: stored.answer.length, base: 0)
-        case .range(let range):
+    func response(from stored: consuming StoredAnswer, _ part: StoredPart, at now: CacheTime) -> LoadResponse? {
+        guard let body = body(of: stored, part) else { return nil }
+        var head = HTTPResponse(status: stored.answer.status)
+        swap(&head.headerFields, &stored.answer.fields)
+        head.headerFields[.age] = String(stored.answer.age.seconds(at: now) ?? 0)
+        if case .range(let range) = part {
             head.status = .partialContent
             head.headerFields[.contentRange] = range.text
-            head.headerFields[.contentLength] = "\(range.count)"
-            body = self.body(of: stored, at: range)
+            head.headerFields[.contentLength] = String(range.count)
         }
-        return body.map { LoadResponse(head: head, url: request.url, body: $0) }
+        return LoadResponse(head: head, url: request.url, body: body)
+    }
+
+    private func body(of stored: StoredAnswer, _ part: StoredPart) -> ResponseBody? {
+        switch part {
+        case .head: ResponseBody()
+        case .whole: body(of: stored, from: 0, count: stored.answer.length, base: 0)
+        case .range(let range): body(of: stored, at: range)
+        }
     }
 
     /// A range of a stored body; nil if any of it is missing or cannot be read.

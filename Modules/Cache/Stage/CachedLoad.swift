@@ -18,9 +18,8 @@ struct CachedLoad: Sendable {
     }
 
     let request: LoadRequest
-    /// The request by which answers are selected: ``request``, with a mark instead of a proof that is made only when
-    /// sending.
-    let selecting: LoadRequest
+    /// ``request`` with a mark instead of a proof that is made only when sending; nil if there is no such proof.
+    private let marked: LoadRequest?
     let context: LoadContext
     let next: LoadChain
     let place: Place
@@ -28,12 +27,15 @@ struct CachedLoad: Sendable {
 
     init(_ request: LoadRequest, in context: LoadContext, next: LoadChain, at place: Place) {
         self.request = request
-        selecting = context.signer == nil ? request : place.cache.marked(request)
+        marked = context.signer == nil ? nil : place.cache.marked(request)
         self.context = context
         self.next = next
         self.place = place
         terms = RequestTerms(request.headerFields)
     }
+
+    /// The request by which answers are selected.
+    var selecting: LoadRequest { marked ?? request }
 
     var cache: SecureCache { place.cache }
     var gate: any AccessGate { place.gate }

@@ -44,7 +44,7 @@ extension LoadAnswer where Body == ResponseBody {
     }
 
     /// The answer with all bytes of its body.
-    package func with(_ bytes: [UInt8]) -> LoadAnswer<[UInt8]> { LoadAnswer<[UInt8]>(self, body: bytes) }
+    package consuming func with(_ bytes: [UInt8]) -> LoadAnswer<[UInt8]> { LoadAnswer<[UInt8]>(self, body: bytes) }
 
     /// The header fields that the server sent in response to this very request. For a response from the cache, these
     /// are the fields of the exchange that revalidated it, if there was one. Cookies and servers' proofs of identity
@@ -61,7 +61,7 @@ extension LoadAnswer where Body == ResponseBody {
 }
 
 extension LoadAnswer where Body == [UInt8] {
-    fileprivate init(_ response: LoadResponse, body: [UInt8]) {
+    fileprivate init(_ response: consuming LoadResponse, body: [UInt8]) {
         head = response.head
         url = response.url
         facts = response.facts

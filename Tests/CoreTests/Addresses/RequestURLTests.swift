@@ -33,6 +33,24 @@ import Testing
         #expect(try RequestURL(text).absoluteText == expected)
     }
 
+    /// Every pair of these, each of which is written in one way: a text that is a part of another, and one that differs in
+    /// a byte of each component.
+    @Test func anotherURLsTextIsToldApart() throws {
+        let texts = [
+            "http://a.example/", "https://a.example/", "http://b.example/", "http://a.example:8080/",
+            "http://a.example:808/", "http://a.example/x", "http://a.example/x?", "http://a.example/x?y",
+            "http://a.example/x?z", "http://a.example/x/", "http://a.example/X", "http://[::1]/", "http://127.0.0.1/",
+            "app:x", "app:y", "app://a/x",
+        ]
+        for text in texts {
+            let url = try RequestURL("\(text)#f")
+            #expect(url.absoluteText == text)
+            for other in texts + ["", text + "#f", String(text.dropLast())] {
+                #expect(url.isWritten(as: other) == (text == other), "\(text) as \(other)")
+            }
+        }
+    }
+
     @Test(arguments: [
         ("", AddressError.Code.invalidURL), ("a.example", .invalidURL), ("/path", .invalidURL), ("   ", .invalidURL),
         ("http://a.example/a b", .invalidURL), ("http://a.example/\r\nX: y", .invalidURL),
