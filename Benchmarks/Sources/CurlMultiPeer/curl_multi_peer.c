@@ -6,11 +6,15 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
+// Bodies up to this length are kept whole, in bytes.
+enum { ROOM = 1 << 20 };
+
 typedef struct {
     CURL *curl;
     curl_multi_peer *peer;
+    char *room;
     // Of the request that runs.
-    long sent;
+    long sent, received;
 } transfer;
 
 struct curl_multi_peer {
@@ -27,13 +31,17 @@ struct curl_multi_peer {
 // and copies of what it knows to be zeros.
 static void use(void *bytes) { __asm__ volatile("" : : "r"(bytes) : "memory"); }
 
-// As a program does that wants the body: it lies in a buffer of the program's own afterwards.
+// As a program does that wants the body: it lies in a buffer of the program's own afterwards, whole if it is short. The
+// parts of a long one come to lie at the buffer's start, one after the other.
 static size_t on_body(char *data, size_t size, size_t count, void *context) {
-    static char room[CURL_MAX_READ_SIZE];
+    transfer *transfer = context;
     size_t length = size * count;
-    memcpy(room, data, length < sizeof room ? length : sizeof room);
-    use(room);
-    ((transfer *)context)->peer->bytes += (long long)length;
+    if (length > ROOM) return CURL_WRITEFUNC_ERROR;
+    char *place = transfer->room + (transfer->received + (long)length <= ROOM ? transfer->received : 0);
+    memcpy(place, data, length);
+    use(place);
+    transfer->received += (long)length;
+    transfer->peer->bytes += (long long)length;
     return length;
 }
 
@@ -86,7 +94,8 @@ static void prepare_sending(transfer *transfer, long length) {
 
 static int prepare(transfer *transfer, const curl_multi_peer_options *options) {
     CURL *handle = transfer->curl = curl_easy_init();
-    if (!handle) return 0;
+    transfer->room = malloc(ROOM);
+    if (!handle || !transfer->room) return 0;
     curl_easy_setopt(handle, CURLOPT_URL, options->url);
     curl_easy_setopt(handle, CURLOPT_NOSIGNAL, 1L);
     curl_easy_setopt(handle, CURLOPT_BUFFERSIZE, 256L * 1024);
@@ -134,7 +143,7 @@ curl_multi_peer *curl_multi_peer_new(const curl_multi_peer_options *options, int
 }
 
 static void start(transfer *transfer) {
-    transfer->sent = 0;
+    transfer->sent = transfer->received = 0;
     curl_multi_add_handle(transfer->peer->multi, transfer->curl);
 }
 
@@ -190,6 +199,7 @@ long long curl_multi_peer_run(curl_multi_peer *peer, long total) {
 
 void curl_multi_peer_free(curl_multi_peer *peer) {
     for (int index = 0; index < peer->concurrency; index++) {
+        free(peer->transfers[index].room);
         CURL *handle = peer->transfers[index].curl;
         if (!handle) continue;
         curl_multi_remove_handle(peer->multi, handle);
