@@ -37,6 +37,9 @@ public final class EventLoop: TaskExecutor, CustomStringConvertible {
     /// Whether the caller runs on the loop: on its thread, or on another one that has borrowed the loop.
     public var isCurrent: Bool { inbox.isCurrent }
 
+    /// Whether the caller, who has the loop, runs on another thread that has borrowed it.
+    package var isBorrowed: Bool { inbox.isBorrowed }
+
     /// The state that belongs to the thread that has the loop; traps if another thread asks.
     var state: LoopState {
         precondition(isCurrent, "This is done on the loop's own thread only.")

@@ -17,6 +17,7 @@ extension EventLoop {
     }
 
     fileprivate func runOnThread() {
+        inbox.thread.store(pthread_self(), ordering: .relaxed)
         inbox.holder.store(pthread_self(), ordering: .relaxed)
         prepareThread()
         Heap.keepTop()
@@ -62,6 +63,7 @@ extension EventLoop {
         state.close()
         // Another thread may have the number of this one later.
         inbox.holder.store(0, ordering: .relaxed)
+        inbox.thread.store(0, ordering: .relaxed)
         for waiter in waiters { waiter.resume() }
     }
 }

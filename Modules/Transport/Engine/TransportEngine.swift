@@ -93,18 +93,26 @@ actor TransportEngine {
         _ exchange: ExchangeHandle, via path: ConnectionPath, answering caller: ExchangeCaller
     ) {
         if loop.isCurrent, hasNoCommands { return assumeIsolated { $0.start(exchange, path, caller) } }
-        let isStarted = loop.runIfAsleep { assumeIsolated { $0.sendsAtOnce(exchange, path, caller) } } ?? false
-        if !isStarted { post(.start(exchange, path, caller)) }
+        atOnce(or: .start(exchange, path, caller)) { $0.sendsAtOnce(exchange, path, caller) }
+    }
+
+    /// Does what a command stands for on the caller's thread, if the loop sleeps and no earlier command waits; posts the
+    /// command if it does not, or if it is refused.
+    ///
+    /// - Parameter body: returns whether it was done. It connects to no server and makes no handshake, which may take
+    ///   long.
+    nonisolated func atOnce(or command: @autoclosure () -> Command, _ body: (isolated TransportEngine) -> Bool) {
+        let isDone = loop.runIfAsleep { hasNoCommands && assumeIsolated(body) } ?? false
+        if !isDone { post(command()) }
     }
 
     private nonisolated var hasNoCommands: Bool { inbox.withLock { $0.isEmpty } }
 
-    /// Starts an exchange if it goes over an idle connection: this takes a few microseconds, and calls neither libcurl
-    /// nor a server's TLS handshake on the thread of a caller.
+    /// Starts an exchange if it goes over an idle connection.
     private func sendsAtOnce(
         _ exchange: ExchangeHandle, _ path: ConnectionPath, _ caller: ExchangeCaller
     ) -> Bool {
-        guard !isShutDown, hasNoCommands else { return false }
+        guard !isShutDown else { return false }
         let pool = pool(for: exchange, path)
         guard pool.idle.hasConnection(to: exchange.origin) else { return false }
         start(exchange, caller, in: pool)

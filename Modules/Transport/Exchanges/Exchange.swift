@@ -170,7 +170,7 @@ final class Exchange: Attempt, LoopObject {
         let pipe = BodyPipe(
             watermarks: limit.map { .upTo($0) } ?? .body,
             hooks: .init(
-                hasRoom: { [handle] in handle.engine.post(.resumeReceiving(handle)) },
+                hasRoom: { [handle] in handle.engine.resumeReceiving(handle) },
                 wasDiscarded: { [handle] in handle.engine.post(.cancel(handle)) }))
         self.pipe = pipe
         return pipe

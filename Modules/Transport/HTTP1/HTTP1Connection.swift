@@ -240,7 +240,8 @@ final class HTTP1Connection: HTTPConnection, DescriptorHandler {
         goesOn = false
         var allowance = Self.turn
         while isReadable, let exchange, exchange.flow.mayReceive, !isAnswerWhole {
-            guard allowance > 0 else {
+            // Its reader goes on until the pipe is full: the loop would have to be woken for the rest.
+            guard allowance > 0 || pool.loop.isBorrowed else {
                 goesOn = true
                 exchange.handle.engine.post(.goOn(exchange.handle))
                 break

@@ -10,6 +10,7 @@ final class TunnelPlace: LoopHandle {
     init(on engine: TransportEngine) { self.engine = engine }
 
     func pump() { engine.post(.pump(self)) }
+    func resumeReceiving() { engine.resumeReceiving(self) }
 
     /// Set and read on the loop only; atomic, because nothing else proves that.
     var place: Int {
@@ -31,7 +32,7 @@ final class TunnelEnds: Sendable {
         let place = TunnelPlace(on: engine)
         self.place = place
         self.wire = wire
-        down = BodyPipe(hooks: .init(hasRoom: { place.pump() }, wasDiscarded: { place.pump() }))
+        down = BodyPipe(hooks: .init(hasRoom: { place.resumeReceiving() }, wasDiscarded: { place.pump() }))
         up = BodyPipe(hooks: .init(hasBytes: { place.pump() }))
     }
 

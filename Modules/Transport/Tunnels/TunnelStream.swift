@@ -70,6 +70,15 @@ final class TunnelStream: LoopObject {
         pumpDown()
     }
 
+    /// Receives for a reader that has room again.
+    ///
+    /// - Returns: whether it was done; false while TLS is begun.
+    func receives() -> Bool {
+        guard securing == nil else { return false }
+        if pool != nil, !isLost { pumpDown() }
+        return true
+    }
+
     private func pumpDown() {
         isDownFull = false
         receiveAll()
@@ -124,7 +133,8 @@ final class TunnelStream: LoopObject {
         var rest = TunnelWire.turn
         var isHeld = false
         while isReadable && !isDownFull && !isDownEnded {
-            guard rest > 0 else { return handle.pump() }
+            // Its reader goes on until the pipe is full: the loop would have to be woken for the rest.
+            guard rest > 0 || pool?.loop.isBorrowed == true else { return handle.pump() }
             let (chunk, outcome) = unsafe scratch.chunk(filling: isFlooding ? Scratch.length : nil) {
                 unsafe wire.receive(into: $0)
             }
