@@ -4,10 +4,11 @@ import SallyportBase
 import SallyportCore
 import SallyportEventLoop
 import SallyportLoading
-@testable import SallyportTransport
 import TestSupport
 import Testing
 import TransportTestSupport
+
+@testable import SallyportTransport
 
 /// A reader that has room again receives on its own thread, while the loop's sleeps.
 @Suite(.timeLimit(.minutes(1)))
