@@ -129,10 +129,11 @@ sanitize: dependencies ## The tests under AddressSanitizer, then under ThreadSan
 mutants: dependencies ## Switches named security checks off, one by one; each must turn a test red.
 	SWIFT="$(SWIFT)" Tests/Mutants/run $(MUTANTS)
 
-lint: ## Checks the format, the words of comments, and that every message of the program is reviewed.
+lint: ## Checks the format, the words of comments, that every message of the program is reviewed, and every mutant's place.
 	$(SWIFT) format lint --strict --recursive $(lint_folders)
 	Tests/Scripts/words README.md Docs/*.md $(wildcard Modules/*/*.docc/*.md Plugins/*/*.docc/*.md)
 	Tests/Scripts/messages
+	SWIFT="$(SWIFT)" Tests/Mutants/run --check
 
 clean: ## Removes what was built.
 	rm -rf .build .build-*
