@@ -39,13 +39,15 @@ extension SecureCache {
 
     /// Searches the index only.
     ///
-    /// - Parameter joins: whether the load may wait for another, and other loads for it.
-    func find(_ key: RequestKey, for request: LoadRequest, joins: Bool) -> Finding {
+    /// - Parameters:
+    ///   - fields: the request's, by which the answer is selected.
+    ///   - joins: whether the load may wait for another, and other loads for it.
+    func find(_ key: RequestKey, for fields: HTTPFields, joins: Bool) -> Finding {
         state.withLock { state in
             guard state.isReady, state.settings.longestBody > 0 else { return .off }
             // An answer that is being written is newer than the stored one.
             if let flight = state.flights[key], flight.isCommitting { return .follow(flight) }
-            if let slot = state.index.slot(key, variation: { keys.variation(of: $0, in: request) }) {
+            if let slot = state.index.slot(key, variation: { keys.variation(of: $0, in: fields) }) {
                 return .slot(slot)
             }
             return lead(key, joins: joins, &state)
@@ -208,20 +210,20 @@ extension SecureCache {
     ///
     /// - Returns: the entry as it is stored now.
     func freshen(
-        _ stored: StoredAnswer, with fields: HTTPFields, for request: LoadRequest, requested: CacheTime,
+        _ stored: StoredAnswer, with fields: HTTPFields, for selecting: HTTPFields, requested: CacheTime,
         received: CacheTime, lead: FlightLead?
     ) -> StoredAnswer {
         let control = CacheControl(fields)
         let fresh = stored.freshened(with: fields, control, requested: requested, received: received)
         let answer = fresh.answer
         var slot = fresh.slot
-        guard !control.noStore, !RequestTerms(request.headerFields).control.noStore, let storage,
-            let names = Variation.names(in: answer.fields, answering: request.headerFields)
+        guard !control.noStore, !RequestTerms(selecting).control.noStore, let storage,
+            let names = Variation.names(in: answer.fields, answering: selecting)
         else {
             drop(slot)
             return fresh
         }
-        (slot.names, slot.variation) = (names, keys.variation(of: names, in: request))
+        (slot.names, slot.variation) = (names, keys.variation(of: names, in: selecting))
         (slot.received, slot.used) = (received, received)
         slot.dated = Freshness.date(of: answer.fields, received: received)
         let record = answer.bytes(body: stored.body)

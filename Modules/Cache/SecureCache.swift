@@ -113,10 +113,11 @@ public final class SecureCache: Sendable {
         }
     }
 
-    func marked(_ request: LoadRequest) -> LoadRequest {
-        var request = request
-        request.headerFields[.authorization] = mark
-        return request
+    /// A request's fields with a mark instead of a proof that is made only when sending.
+    func marked(_ fields: HTTPFields) -> HTTPFields {
+        var fields = fields
+        fields[.authorization] = mark
+        return fields
     }
 
     func checkGate() throws(AccessDenied) { try gate?.checkAuthorized() }

@@ -1,6 +1,6 @@
+internal import HTTPTypes
 internal import SallyportBase
 internal import SallyportCore
-internal import SallyportLoading
 
 /// The request target, the principal and the trust scope of a request: the key under which entries and flights are
 /// found.
@@ -57,7 +57,7 @@ struct CacheKeys: Sendable {
     func hash(of host: Host) -> UInt64 { key.code(of: "host \(host)") }
     func hash(ofOrigin origin: String) -> UInt64 { key.code(of: "origin \(origin)") }
 
-    func variation(of names: [String], in request: LoadRequest) -> UInt64 {
-        Variation.code(of: names, in: request.headerFields, key: key)
+    func variation(of names: [String], in fields: HTTPFields) -> UInt64 {
+        Variation.code(of: names, in: fields, key: key)
     }
 }

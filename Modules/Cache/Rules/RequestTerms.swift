@@ -3,10 +3,10 @@ internal import SallyportCore
 
 /// The parts of a request that matter to a cache.
 struct RequestTerms: Sendable {
-    var control = CacheControl()
+    let control: CacheControl
     /// The conditional fields that the app itself has set (RFC 9110 §13.1).
-    var conditions: Set<HTTPField.Name> = []
-    var hasRange = false
+    let conditions: Set<HTTPField.Name>
+    let hasRange: Bool
 
     static let conditionNames: Set<HTTPField.Name> = [
         .ifMatch, .ifNoneMatch, .ifModifiedSince, .ifUnmodifiedSince, .ifRange,
@@ -14,7 +14,8 @@ struct RequestTerms: Sendable {
 
     init(_ fields: HTTPFields) {
         var lines: [String] = []
-        var hasPragma = false
+        var conditions: Set<HTTPField.Name> = []
+        var (hasRange, hasPragma) = (false, false)
         for field in fields {
             // All relevant names begin with one of these letters; most fields are skipped at once.
             switch field.name.canonicalName.utf8.first {
@@ -25,7 +26,9 @@ struct RequestTerms: Sendable {
             default: continue
             }
         }
-        if !lines.isEmpty { control = CacheControl(lines) } else if hasPragma { control.noCache = true }
+        var control = lines.isEmpty ? CacheControl() : CacheControl(lines)
+        if lines.isEmpty, hasPragma { control.noCache = true }
+        (self.control, self.conditions, self.hasRange) = (control, conditions, hasRange)
     }
 
     /// Applies if there is no `Cache-Control` (RFC 9111 §5.4).

@@ -24,7 +24,7 @@ extension CachedLoad {
         guard let decision = try? presentDecision(), stored.answer.way == CachedAnswer.Way(decision.route) else {
             return (.miss, "the stored answer came by another kind of route")
         }
-        guard part(of: stored) != nil else { return (.miss, "the stored answer is incomplete for this request") }
+        guard part(of: stored.answer) != nil else { return (.miss, "the stored answer is incomplete for this request") }
         switch rules.decide(stored.answer, now: cache.now()) {
         case .use(isStale: false): return (.hit, "what is stored is fresh")
         case .use(isStale: true), .useAndValidate: return (.stale, "the stored answer may be used though it is stale")

@@ -13,30 +13,47 @@ extension CachedLoad {
     }
 
     func use(_ slot: IndexSlot, joins: Bool) async throws(LoadError) -> Use {
+        switch try judged(slot, joins: joins) {
+        case .used(let use): use
+        case .lacks(let gap, let stored): try await completed(stored, gap, joins: joins)
+        case .asks(let found, let mayFail, let joins): try await validated(found, onError: mayFail, joins: joins)
+        }
+    }
+
+    /// What is to be done with an entry.
+    private enum Judgement {
+        case used(Use)
+        /// The rest is fetched from the server.
+        case lacks(Gap, StoredAnswer)
+        case asks(Found, onError: Bool, joins: Bool)
+    }
+
+    /// Waits for nothing: the usual hit ends here, and what was read from the store is moved into the answer.
+    private func judged(_ slot: IndexSlot, joins: Bool) throws(LoadError) -> Judgement {
         let decision = try presentDecision()
         guard let stored = cache.read(slot, of: request.url, context.principal, under: place.trust) else {
             cache.drop(slot)
-            return .again(joins: joins)
+            return .used(.again(joins: joins))
         }
-        guard stored.answer.way == CachedAnswer.Way(decision.route) else { return .unsuitable }
-        guard let part = part(of: stored) else {
-            guard !staysInside, let gap = gap(in: stored) else { return .unsuitable }
-            return try await completed(stored, gap, joins: joins)
+        guard stored.answer.way == CachedAnswer.Way(decision.route) else { return .used(.unsuitable) }
+        guard let part = part(of: stored.answer) else {
+            guard !staysInside, let gap = gap(in: stored) else { return .used(.unsuitable) }
+            return .lacks(gap, stored)
         }
-        // Moved on, here and below: the fields are then the answer's alone, and get its age without being copied.
-        let found = Found(stored: consume stored, part: part, decision: decision)
         let now = cache.now()
-        switch rules.decide(found.stored.answer, now: now) {
-        case .use(let isStale): return answered(with: consume found, isStale ? .stale : .hit, at: now)
+        switch rules.decide(stored.answer, now: now) {
+        case .use(let isStale):
+            return .used(answered(with: consume stored, part, decision, isStale ? .stale : .hit, at: now))
         case .useAndValidate where staysInside || context.responder == nil:
-            if !staysInside { validateBehind(found.stored) }
-            return answered(with: found, .stale, at: now)
+            if !staysInside { validateBehind(stored) }
+            return .used(answered(with: stored, part, decision, .stale, at: now))
         case .useAndValidate:
             // The app decides on the server's trust, and cannot be asked by a revalidation in the background.
-            return try await validated(found, onError: true, joins: joins)
+            return .asks(Found(stored: stored, part: part, decision: decision), onError: true, joins: joins)
         case .validate(let mayFail, let isShared):
-            if staysInside { return .answered(try nothingStored()) }
-            return try await validated(found, onError: mayFail, joins: joins && isShared)
+            if staysInside { return .used(.answered(try nothingStored())) }
+            let found = Found(stored: stored, part: part, decision: decision)
+            return .asks(found, onError: mayFail, joins: joins && isShared)
         }
     }
 
@@ -70,16 +87,18 @@ extension CachedLoad {
 
     /// - Parameter sent: the fields that the server has sent meanwhile.
     private func answered(
-        with found: consuming Found, _ result: CacheResult, at now: CacheTime, sent: HTTPFields = [:]
+        with stored: consuming StoredAnswer, _ part: StoredPart, _ decision: consuming RouteDecision,
+        _ result: CacheResult, at now: CacheTime, sent: HTTPFields = HTTPFields()
     ) -> Use {
-        let (slot, part, decision) = (found.stored.slot, found.part, found.decision)
-        guard var response = response(from: found.stored, part, at: now) else {
+        let slot = stored.slot
+        var facts = LoadFacts()
+        facts.decision = consume decision
+        facts.sentNow = sent
+        facts.cache = result
+        guard let response = response(from: consume stored, part, at: now, facts) else {
             cache.drop(slot)
             return .again(joins: mayJoin)
         }
-        response.facts.decision = decision
-        response.facts.sentNow = sent
-        response.facts.cache = result
         cache.count(result)
         cache.noteUse(of: slot, at: now)
         note(result)
@@ -118,16 +137,17 @@ extension CachedLoad {
             // A stale entry may stand in only if the server could not be reached, not, for example, if its chain does
             // not verify.
             guard mayFail, error.code.isTransient else { throw error }
-            return answered(with: found, .stale, at: cache.now())
+            return answered(with: found.stored, found.part, found.decision, .stale, at: cache.now())
         }
         switch answer {
         case .holds(let fresh, let sent):
-            let found = Found(stored: fresh, part: found.part, decision: found.decision)
-            return answered(with: found, .revalidated, at: cache.now(), sent: sent)
+            return answered(with: fresh, found.part, found.decision, .revalidated, at: cache.now(), sent: sent)
         case .other(let response):
             if mayFail, ReuseRules.isError(response.head.status) {
                 await response.drain()
-                return answered(with: found, .stale, at: cache.now(), sent: response.head.headerFields)
+                return answered(
+                    with: found.stored, found.part, found.decision, .stale, at: cache.now(),
+                    sent: response.head.headerFields)
             }
             note(.changed)
             return .answered(response.told(.changed))

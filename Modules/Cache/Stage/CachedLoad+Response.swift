@@ -14,8 +14,7 @@ enum StoredPart: Sendable {
 
 extension CachedLoad {
     /// Nil if the entry does not contain what the request asks for.
-    func part(of stored: StoredAnswer) -> StoredPart? {
-        let answer = stored.answer
+    func part(of answer: CachedAnswer) -> StoredPart? {
         guard isGet else { return answer.parts == nil ? .head : nil }
         guard terms.hasRange else { return answer.parts == nil ? .whole : nil }
         guard !terms.conditions.contains(.ifRange) || isMeant(answer) else { return answer.parts == nil ? .whole : nil }
@@ -38,17 +37,21 @@ extension CachedLoad {
     }
 
     /// Nil if the body cannot be read.
-    func response(from stored: consuming StoredAnswer, _ part: StoredPart, at now: CacheTime) -> LoadResponse? {
+    func response(
+        from stored: consuming StoredAnswer, _ part: StoredPart, at now: CacheTime, _ facts: LoadFacts
+    ) -> LoadResponse? {
         guard let body = body(of: stored, part) else { return nil }
-        var head = HTTPResponse(status: stored.answer.status)
-        swap(&head.headerFields, &stored.answer.fields)
-        head.headerFields[.age] = String(stored.answer.age.seconds(at: now) ?? 0)
+        // Moved out, so that they get the age without being copied.
+        var fields = HTTPFields()
+        swap(&fields, &stored.answer.fields)
+        fields[.age] = String(stored.answer.age.seconds(at: now) ?? 0)
+        var head = HTTPResponse(status: stored.answer.status, headerFields: fields)
         if case .range(let range) = part {
             head.status = .partialContent
             head.headerFields[.contentRange] = range.text
             head.headerFields[.contentLength] = String(range.count)
         }
-        return LoadResponse(head: head, url: request.url, body: body)
+        return LoadResponse(head: head, url: request.url, body: body, facts: facts)
     }
 
     private func body(of stored: StoredAnswer, _ part: StoredPart) -> ResponseBody? {

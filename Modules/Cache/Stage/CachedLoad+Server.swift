@@ -98,7 +98,7 @@ extension CachedLoad {
         let fields = response.head.headerFields
         let limit = cache.state.withLock { $0.settings.longestBody }
         guard limit > 0, let storage = cache.storage,
-            let names = Variation.names(in: fields, answering: selecting.headerFields),
+            let names = Variation.names(in: fields, answering: selecting),
             let way = response.facts.decision.flatMap({ CachedAnswer.Way($0.route) }),
             fields[.contentLength].map({ Int64($0) ?? .max <= limit }) ?? true
         else { return nil }

@@ -18,8 +18,8 @@ struct CachedLoad: Sendable {
     }
 
     let request: LoadRequest
-    /// ``request`` with a mark instead of a proof that is made only when sending; nil if there is no such proof.
-    private let marked: LoadRequest?
+    /// The request's fields by which answers are selected.
+    let selecting: HTTPFields
     let context: LoadContext
     let next: LoadChain
     let place: Place
@@ -27,15 +27,13 @@ struct CachedLoad: Sendable {
 
     init(_ request: LoadRequest, in context: LoadContext, next: LoadChain, at place: Place) {
         self.request = request
-        marked = context.signer == nil ? nil : place.cache.marked(request)
+        let fields = request.headerFields
+        selecting = context.isToBeSigned ? place.cache.marked(fields) : fields
         self.context = context
         self.next = next
         self.place = place
-        terms = RequestTerms(request.headerFields)
+        terms = RequestTerms(fields)
     }
-
-    /// The request by which answers are selected.
-    var selecting: LoadRequest { marked ?? request }
 
     var cache: SecureCache { place.cache }
     var gate: any AccessGate { place.gate }

@@ -1,3 +1,4 @@
+internal import Glibc
 internal import SallyportBase
 
 /// The five components of a URI reference (RFC 3986 §3, appendix B), percent-encoded where they were not.
@@ -126,8 +127,13 @@ struct URLParts {
 
 extension Span<UInt8> {
     fileprivate func firstIndex(of byte: UInt8, in range: Range<Int>) -> Int? {
-        for index in range where self[index] == byte { return index }
-        return nil
+        // SAFETY: `memchr` reads the bytes of the part and no others, and keeps none.
+        unsafe extracting(range).withUnsafeBytes { part in
+            guard let start = part.baseAddress, let found = unsafe memchr(start, Int32(byte), part.count) else {
+                return nil
+            }
+            return unsafe range.lowerBound + (UnsafeRawPointer(found) - start)
+        }
     }
 
     /// By bytes: a slash followed by a combining mark is another `Character`.

@@ -24,7 +24,7 @@ public struct LoadRequest: Sendable {
     }
 
     public init(
-        _ method: HTTPRequest.Method = .get, _ url: RequestURL, headerFields: HTTPFields = [:],
+        _ method: HTTPRequest.Method = .get, _ url: RequestURL, headerFields: HTTPFields = HTTPFields(),
         body: RequestBody? = nil, options: LoadOptions? = nil
     ) {
         self.url = url
@@ -48,7 +48,7 @@ public struct LoadRequest: Sendable {
     /// A `GET` of the URL.
     ///
     /// - Throws: `invalidRequest`, with the `AddressError` as the underlying error, if the text is not a URL.
-    public static func get(_ url: String, headerFields: HTTPFields = [:]) throws(LoadError) -> LoadRequest {
+    public static func get(_ url: String, headerFields: HTTPFields = HTTPFields()) throws(LoadError) -> LoadRequest {
         let url = try LoadError.invalidURL { () throws(AddressError) in try RequestURL(url) }
         return LoadRequest(.get, url, headerFields: headerFields)
     }

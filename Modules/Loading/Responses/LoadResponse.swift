@@ -40,11 +40,18 @@ extension LoadAnswer where Body == ResponseBody {
     ///
     /// - Throws: `responseTooLarge` for a body of more than `limit`; otherwise the body's error.
     package func collected(upTo limit: ByteCount) async throws(LoadError) -> LoadAnswer<[UInt8]> {
-        LoadAnswer<[UInt8]>(self, body: try await body.collect(upTo: limit))
+        with(try await body.collect(upTo: limit))
     }
 
     /// The answer with all bytes of its body.
-    package consuming func with(_ bytes: [UInt8]) -> LoadAnswer<[UInt8]> { LoadAnswer<[UInt8]>(self, body: bytes) }
+    package consuming func with(_ bytes: [UInt8]) -> LoadAnswer<[UInt8]> {
+        // Moved, which spares copies of all that they refer to.
+        var moved = LoadFacts()
+        swap(&moved, &facts)
+        var answer = LoadAnswer<[UInt8]>(head: head, url: url, body: bytes, facts: moved)
+        answer.recorder = recorder
+        return answer
+    }
 
     /// The header fields that the server sent in response to this very request. For a response from the cache, these
     /// are the fields of the exchange that revalidated it, if there was one. Cookies and servers' proofs of identity
@@ -57,16 +64,6 @@ extension LoadAnswer where Body == ResponseBody {
         let length = head.headerFields[.contentLength].flatMap { Int($0) } ?? .max
         guard length <= 16 << 10 else { return body.discard() }
         _ = try? await body.collect(upTo: .kilobytes(16))
-    }
-}
-
-extension LoadAnswer where Body == [UInt8] {
-    fileprivate init(_ response: consuming LoadResponse, body: [UInt8]) {
-        head = response.head
-        url = response.url
-        facts = response.facts
-        recorder = response.recorder
-        self.body = body
     }
 }
 

@@ -31,7 +31,7 @@ public struct LoadChain: Sendable {
             guard passage.isPassed else { break }
             descent.pass(consume passage)
         }
-        return descent
+        return consume descent
     }
 
     /// Whether all stages but the last one have passed a request.

@@ -57,7 +57,9 @@ extension LoadContext {
 
         package init(
             requestID: UInt64, deadline: ContinuousClock.Instant, idleTimeout: Duration, principal: Principal,
-            collectsUpTo: ByteCount?, responder: (any ChallengeResponder)?, terms: LoadTerms
+            collectsUpTo: ByteCount?, responder: (any ChallengeResponder)?,
+            control: (any TransferControl)? = nil, recorder: LoadRecorder? = nil,
+            methods: MethodPreferences = MethodPreferences(), terms: LoadTerms
         ) {
             self.requestID = requestID
             self.deadline = deadline
@@ -65,8 +67,10 @@ extension LoadContext {
             self.principal = principal
             self.collectsUpTo = collectsUpTo
             self.responder = responder
+            self.control = control
+            self.recorder = recorder
+            self.methods = methods
             self.terms = terms
-            methods = MethodPreferences()
         }
     }
 

@@ -153,20 +153,23 @@ extension SecureSession {
     ) -> LoadContext {
         let options = request.differing?.options
         let hasDelegate = own != nil || delegate != nil
-        var values = LoadContext.Values(
-            requestID: LoadNumbers.next(), deadline: .now + (options?.resourceTimeout ?? configuration.resourceTimeout),
-            idleTimeout: options?.idleTimeout ?? configuration.idleTimeout, principal: principal(of: request),
-            collectsUpTo: limit,
-            responder: hasDelegate ? DelegateResponder(session: self, request: request, own: own) : nil, terms: terms)
-        if recordsAll || own != nil || options?.isRecorded == true {
-            values.recorder = recorder(for: request, values.requestID, delegate: own)
-        }
-        values.control = control
-        values.methods = MethodPreferences(
-            prefersStrongest: configuration.prefersStrongest,
-            allowsBasicOverPlainHTTP: options?.allowsBasicOverPlainHTTP ?? configuration.allowsBasicOverPlainHTTP)
-        control?.began(until: values.deadline)
-        return LoadContext(values)
+        let isRecorded = recordsAll || own != nil || options?.isRecorded == true
+        let requestID = LoadNumbers.next()
+        let deadline = ContinuousClock.Instant.now + (options?.resourceTimeout ?? configuration.resourceTimeout)
+        let recorder = isRecorded ? recorder(for: request, requestID, delegate: own) : nil
+        control?.began(until: deadline)
+        return LoadContext(
+            LoadContext.Values(
+                requestID: requestID, deadline: deadline,
+                idleTimeout: options?.idleTimeout ?? configuration.idleTimeout, principal: principal(of: request),
+                collectsUpTo: limit,
+                responder: hasDelegate ? DelegateResponder(session: self, request: request, own: own) : nil,
+                control: control, recorder: recorder,
+                methods: MethodPreferences(
+                    prefersStrongest: configuration.prefersStrongest,
+                    allowsBasicOverPlainHTTP: options?.allowsBasicOverPlainHTTP
+                        ?? configuration.allowsBasicOverPlainHTTP),
+                terms: terms))
     }
 
     /// Whether the handler of this module would be asked first, and would take the request: most sessions have no other.
