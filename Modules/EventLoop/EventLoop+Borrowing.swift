@@ -17,7 +17,7 @@ extension EventLoop {
         let result = body()
         state.endTurn()
         state.armTimer()
-        let isDone = !state.hasTurnWork
+        let isDone = !state.hasTurnWork && !state.hasNextTurn
         inbox.holder.store(0, ordering: .relaxed)
         switch inbox.queue.withLock({ $0.givenBack(isDone: isDone) }) {
         case .none: break

@@ -3,6 +3,11 @@ package protocol DescriptorHandler: AnyObject {
     func descriptorIsReady(_ descriptor: Int32, _ readiness: Interest)
 }
 
+/// Called on the loop in its next turn, once the loop has looked at its descriptors.
+package protocol TurnTaker: AnyObject {
+    func takeTurn()
+}
+
 /// Called on the loop when everything that was ready in one turn has been handled.
 package protocol TurnObserver: AnyObject {
     func turnEnds()
@@ -34,6 +39,7 @@ final class LoopState {
     private var generations: UInt32 = 0
     private var timers = LoopTimers()
     private var observers: [any TurnObserver] = []
+    private var takers: [any TurnTaker] = []
 
     init(bell: Bell) {
         self.bell = bell
@@ -44,6 +50,8 @@ final class LoopState {
     }
 
     var hasTurnWork: Bool { !observers.isEmpty }
+    /// Whether the next turn has something to do, whatever it finds.
+    var hasNextTurn: Bool { !takers.isEmpty }
 
     // MARK: Descriptors
 
@@ -84,6 +92,8 @@ final class LoopState {
 
     func callAtEndOfTurn(_ observer: any TurnObserver) { observers.append(observer) }
 
+    func callNextTurn(_ taker: any TurnTaker) { takers.append(taker) }
+
     /// Sets the kernel's timer, before the thread sleeps, or while it does.
     func armTimer() {
         if let deadline = timers.deadlineToArm() { selector?.armTimer(at: deadline) }
@@ -96,10 +106,13 @@ final class LoopState {
         lastLook = events.count < Selector.mostEvents ? .now : Self.longAgo
     }
 
-    /// Handles descriptors that were ready and timers that are due.
+    /// Handles descriptors that were ready and timers that are due, and calls those who asked for this turn before it.
     func handleEvents() {
+        let due = takers
+        if !due.isEmpty { takers.removeAll(keepingCapacity: true) }
         for event in events { handle(event) }
         if timers.hasTimers { LoopTimer.fire(timers.takeDue(.now)) }
+        for taker in due { taker.takeTurn() }
     }
 
     private func handle(_ event: Selector.Event) {
@@ -127,6 +140,7 @@ final class LoopState {
         watches = [:]
         timers = LoopTimers()
         observers = []
+        takers = []
     }
 }
 
@@ -152,4 +166,8 @@ extension EventLoop {
 
     /// Calls `observer` once, when this turn's descriptors, timers and work are handled.
     package func callAtEndOfTurn(_ observer: any TurnObserver) { state.callAtEndOfTurn(observer) }
+
+    /// Calls `taker` once, in the next turn: for what would go on for long, and takes a part of its work in each turn, so
+    /// that descriptors and timers do not wait for all of it. The loop does not sleep before.
+    package func callNextTurn(_ taker: any TurnTaker) { state.callNextTurn(taker) }
 }

@@ -24,7 +24,7 @@ extension EventLoop {
         var batch = Batch()
         var eyes = Selector.Eyes(state.epoll)
         while true {
-            let isIdle = batch.isEmpty && !state.hasTurnWork
+            let isIdle = batch.isEmpty && !state.hasTurnWork && !state.hasNextTurn
             if isIdle { state.armTimer() }
             let rest = isIdle ? inbox.queue.withLock { $0.rest() } : .awake
             if case .ended(let waiters) = rest { return end(waiters) }

@@ -6,40 +6,6 @@ import Testing
 /// Turns of a loop on another thread, while the loop's own sleeps.
 @Suite(.timeLimit(.minutes(1)))
 struct BorrowedLoopTests {
-    private final class Pipe: Sendable {
-        let (reader, writer): (Int32, Int32)
-
-        init() {
-            var ends: [Int32] = [0, 0]
-            precondition(pipe(&ends) == 0 && fcntl(ends[0], F_SETFL, O_NONBLOCK) == 0)
-            (reader, writer) = (ends[0], ends[1])
-        }
-
-        deinit {
-            close(reader)
-            close(writer)
-        }
-
-        func send() { _ = write(writer, "x", 1) }
-
-        func drain() {
-            var byte = UInt8(0)
-            while read(reader, &byte, 1) > 0 {}
-        }
-    }
-
-    private final class Reader: DescriptorHandler {
-        let read: () -> Void
-        init(_ read: @escaping () -> Void) { self.read = read }
-        func descriptorIsReady(_ descriptor: Int32, _ readiness: Interest) { read() }
-    }
-
-    private final class Observer: TurnObserver {
-        let ended: () -> Void
-        init(_ ended: @escaping () -> Void) { self.ended = ended }
-        func turnEnds() { ended() }
-    }
-
     /// Tries until the loop's thread sleeps.
     private func borrow<Result>(_ loop: EventLoop, _ body: () -> Result) -> Result {
         while true {

@@ -13,8 +13,6 @@ actor TransportEngine {
         case cancel(ExchangeHandle)
         case resumeReceiving(ExchangeHandle)
         case resumeSending(ExchangeHandle)
-        /// There may be more to read than one turn of the loop takes.
-        case goOn(ExchangeHandle)
         case controlChanged(ExchangeHandle)
         case open(OpeningHandle, ConnectionPath, TunnelOpening.Continuation)
         case cancelOpening(OpeningHandle)
@@ -142,7 +140,7 @@ actor TransportEngine {
         case .open(_, _, let continuation): continuation.resume(returning: .failure(Self.invalidated()))
         case .secure(_, let order): order.continuation(.failure(Self.invalidated()))
         case .shutdown(let continuation): continuation.resume()
-        case .cancel, .resumeReceiving, .resumeSending, .goOn, .controlChanged, .cancelOpening, .pump, .end, .retire,
+        case .cancel, .resumeReceiving, .resumeSending, .controlChanged, .cancelOpening, .pump, .end, .retire,
             .endAll, .judge:
             break
         }
@@ -154,7 +152,6 @@ actor TransportEngine {
         case .cancel(let exchange): share.exchanges[exchange].map { $0.pool?.end($0, .cancelled()) }
         case .resumeReceiving(let exchange): share.exchanges[exchange]?.resumeReceiving()
         case .resumeSending(let exchange): share.exchanges[exchange]?.resumeSending()
-        case .goOn(let exchange): (share.exchanges[exchange]?.attempt.connection as? HTTP1Connection)?.goOn()
         case .controlChanged(let exchange): share.exchanges[exchange]?.controlChanged()
         case .open(let opening, let path, let continuation): open(opening, path, continuation)
         case .cancelOpening(let opening): share.openings[opening].map { $0.pool?.end($0, .cancelled()) }

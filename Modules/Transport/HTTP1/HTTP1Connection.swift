@@ -8,7 +8,7 @@ internal import SallyportLoading
 /// 9112). On the loop only.
 ///
 /// If the server sends bytes while there is no exchange, they answer no request, and the connection is closed.
-final class HTTP1Connection: HTTPConnection, DescriptorHandler {
+final class HTTP1Connection: HTTPConnection, DescriptorHandler, TurnTaker {
     /// The most bytes that are read in one turn of the loop.
     static let turn = BodyPipe.Watermarks.body.low
     /// How long an idle connection may still be used, in nanoseconds: servers close theirs before long.
@@ -55,8 +55,9 @@ final class HTTP1Connection: HTTPConnection, DescriptorHandler {
     private var sendInterest = Interest.none
     private var watched = Interest.none
     private var isFlooding = false
-    /// The last turn ended before all that had come was read.
+    /// The last turn ended before all that had come was read: the next one goes on.
     private var goesOn = false
+    private var isTurnDue = false
     private lazy var continueTimer = LoopTimer { [weak self] in
         self?.mayContinue()
         self?.receive()
@@ -242,8 +243,7 @@ final class HTTP1Connection: HTTPConnection, DescriptorHandler {
         while isReadable, let exchange, exchange.flow.mayReceive, !isAnswerWhole {
             // Its reader goes on until the pipe is full: the loop would have to be woken for the rest.
             guard allowance > 0 || pool.loop.isBorrowed else {
-                goesOn = true
-                exchange.handle.engine.post(.goOn(exchange.handle))
+                goOnNextTurn()
                 break
             }
             let (count, outcome) = gather(for: exchange) ?? takeSome(for: exchange)
@@ -257,6 +257,13 @@ final class HTTP1Connection: HTTPConnection, DescriptorHandler {
         guard !isClosed else { return }
         if threshold.hasRead(Self.turn - allowance, missing: body?.missing ?? 0) { setThreshold() }
         watch()
+    }
+
+    private func goOnNextTurn() {
+        goesOn = true
+        guard !isTurnDue else { return }
+        isTurnDue = true
+        pool.loop.callNextTurn(self)
     }
 
     private func setThreshold() {
@@ -473,7 +480,8 @@ final class HTTP1Connection: HTTPConnection, DescriptorHandler {
         guard exchange != nil else { return speaksUnasked() }
         isReadable = true
         if !sendInterest.isEmpty { send() }
-        receive()
+        // Otherwise this very turn takes its part already.
+        if !goesOn { receive() }
     }
 
     /// Reads bytes that arrive while the connection is idle.
@@ -487,7 +495,9 @@ final class HTTP1Connection: HTTPConnection, DescriptorHandler {
     }
 
     /// There may be more bytes than one turn reads.
-    func goOn() {
+    func takeTurn() {
+        isTurnDue = false
+        guard exchange != nil else { return }
         receive()
         // What the last turn held back is released, whatever this one has found.
         if let exchange { pool.signal(exchange) }

@@ -30,6 +30,8 @@ final class TunnelStream: LoopObject {
     var sendInterest: Interest = []
     /// The last read returned many bytes.
     private var isFlooding = false
+    /// The next turn of the loop reads on.
+    private var isTurnDue = false
     private(set) var isDownEnded = false
     private var isUpEnded = false
     private var isClosed = false
@@ -134,7 +136,7 @@ final class TunnelStream: LoopObject {
         var isHeld = false
         while isReadable && !isDownFull && !isDownEnded {
             // Its reader goes on until the pipe is full: the loop would have to be woken for the rest.
-            guard rest > 0 || pool?.loop.isBorrowed == true else { return handle.pump() }
+            guard rest > 0 || pool?.loop.isBorrowed == true else { return goOnNextTurn() }
             let (chunk, outcome) = unsafe scratch.chunk(filling: isFlooding ? Scratch.length : nil) {
                 unsafe wire.receive(into: $0)
             }
@@ -155,6 +157,12 @@ final class TunnelStream: LoopObject {
             }
         }
         if isHeld { down.release() }
+    }
+
+    private func goOnNextTurn() {
+        guard !isTurnDue else { return }
+        isTurnDue = true
+        pool?.loop.callNextTurn(self)
     }
 
     private func waitToRead(until interest: Interest) {
@@ -276,13 +284,19 @@ extension TunnelStream {
     }
 }
 
-extension TunnelStream: DescriptorHandler {
+extension TunnelStream: DescriptorHandler, TurnTaker {
+    func takeTurn() {
+        isTurnDue = false
+        pump()
+    }
+
     func descriptorIsReady(_ descriptor: Int32, _ readiness: Interest) {
         guard pool != nil, !isLost else { return }
         guard securing == nil else { return goOnSecuring() }
         isReadable = true
         // The pipe reports bytes that were written since.
         if !sendInterest.isEmpty { sendInterest = sendAll() }
-        pumpDown()
+        // Otherwise this very turn takes its part already.
+        if !isTurnDue { pumpDown() }
     }
 }
