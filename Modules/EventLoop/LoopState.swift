@@ -106,7 +106,8 @@ final class LoopState {
         lastLook = events.count < Selector.mostEvents ? .now : Self.longAgo
     }
 
-    /// Handles descriptors that were ready and timers that are due, and calls those who asked for this turn before it.
+    /// Handles descriptors that were ready and timers that are due, then calls those that asked for this turn in an
+    /// earlier one.
     func handleEvents() {
         let due = takers
         if !due.isEmpty { takers.removeAll(keepingCapacity: true) }

@@ -22,7 +22,7 @@ struct NextTurnTests {
         }
     }
 
-    @Test func itIsCalledAfterTheLookAtTheDescriptors() async {
+    @Test func aTakerIsCalledAfterTheLookAtTheDescriptors() async {
         let (loop, pipe, order) = (EventLoop(name: "test"), Pipe(), Lock<[String]>([]))
         loop.execute {
             let reader = Reader {

@@ -22,9 +22,11 @@ extension CachedLoad {
 
     /// What is to be done with an entry.
     private enum Judgement {
+        /// The outcome is decided.
         case used(Use)
         /// The rest is fetched from the server.
         case lacks(Gap, StoredAnswer)
+        /// The server is asked whether the entry is still valid.
         case asks(Found, onError: Bool, joins: Bool)
     }
 

@@ -45,7 +45,7 @@ extension LoadAnswer where Body == ResponseBody {
 
     /// The answer with all bytes of its body.
     package consuming func with(_ bytes: [UInt8]) -> LoadAnswer<[UInt8]> {
-        // Moved, which spares copies of all that they refer to.
+        // The facts are moved: a field that is read from a consumed answer would be copied.
         var moved = LoadFacts()
         swap(&moved, &facts)
         var answer = LoadAnswer<[UInt8]>(head: head, url: url, body: bytes, facts: moved)

@@ -57,6 +57,7 @@ final class HTTP1Connection: HTTPConnection, DescriptorHandler, TurnTaker {
     private var isFlooding = false
     /// The last turn ended before all that had come was read: the next one goes on.
     private var goesOn = false
+    /// `takeTurn` will be called: the loop is asked for one turn only, however often reading stops before.
     private var isTurnDue = false
     private lazy var continueTimer = LoopTimer { [weak self] in
         self?.mayContinue()
@@ -480,7 +481,7 @@ final class HTTP1Connection: HTTPConnection, DescriptorHandler, TurnTaker {
         guard exchange != nil else { return speaksUnasked() }
         isReadable = true
         if !sendInterest.isEmpty { send() }
-        // Otherwise this very turn takes its part already.
+        // A connection that goes on reads in `takeTurn`, which follows the events of this turn.
         if !goesOn { receive() }
     }
 

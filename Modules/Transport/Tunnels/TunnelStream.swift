@@ -296,7 +296,7 @@ extension TunnelStream: DescriptorHandler, TurnTaker {
         isReadable = true
         // The pipe reports bytes that were written since.
         if !sendInterest.isEmpty { sendInterest = sendAll() }
-        // Otherwise this very turn takes its part already.
+        // A tunnel that asked for a turn reads in `takeTurn`, which follows.
         if !isTurnDue { pumpDown() }
     }
 }
