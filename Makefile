@@ -52,7 +52,7 @@ install: ## Installs the program below $(prefix); needs the C libraries only.
 # In few rings side by side, each with one test after the other: servers and time limits of one would be late for another
 # on a small machine. Tests/Scripts/rings says what runs where.
 test: dependencies ## Builds and runs all tests.
-	$(SWIFT) build --build-tests
+	SWIFT="$(SWIFT)" Tests/Scripts/swift build --build-tests
 	SWIFT="$(SWIFT)" Tests/Scripts/test $(TESTS)
 
 test-fleet: dependencies ## Runs the gateway's tests, once they are built, over a PostgreSQL that gateways share.
@@ -108,11 +108,11 @@ profile: ## A flame graph and the counts of TARGET=ROW, or of PROGRAM=â€¦ ARGS=â
 
 # What is fuzzed is fuzzed even where a long run is red; either makes the whole red.
 soak: dependencies ## Long runs: transfers with random cancellation, 1 GiB through the relay, races of gateways, kills, power cuts, flipped bits, fuzzing.
-	$(SWIFT) build --build-tests
+	SWIFT="$(SWIFT)" Tests/Scripts/swift build --build-tests
 	$(SWIFT) build -c release --scratch-path .build-release --product sallyport
 	@status=0; \
 	gateway="$$($(SWIFT) build -c release --scratch-path .build-release --show-bin-path)/sallyport"; \
-	SALLYPORT_SOAK_GATEWAY="$$gateway" SALLYPORT_SOAK=$(SOAK) $(SWIFT) test --skip-build --disable-xctest --no-parallel --filter 'Soak|ConnectionFloodTests|TunnelLoadTests|aLargeFileArrivesWhole|KillTests|PowerCutTests|FlipTests|ModelTests|WithinASecond' || status=1; \
+	SALLYPORT_SOAK_GATEWAY="$$gateway" SALLYPORT_SOAK=$(SOAK) SWIFT="$(SWIFT)" Tests/Scripts/swift test --skip-build --disable-xctest --no-parallel --filter 'Soak|ConnectionFloodTests|TunnelLoadTests|aLargeFileArrivesWhole|KillTests|PowerCutTests|FlipTests|ModelTests|WithinASecond' || status=1; \
 	SALLYPORT_TEST_RACES=1000 SWIFT="$(SWIFT)" Tests/Scripts/with-postgresql \
 		Tests/Scripts/test --filter FleetRaceTests || status=1; \
 	SWIFT="$(SWIFT)" Tests/Fuzz/run $(FUZZ) || status=1; \

@@ -22,7 +22,7 @@ struct Laboratory {
             try copy.update(with: WovenSources(left, in: repository))
             // Warnings are not errors here: a switched-off check leaves unused variables.
             let build = Command(
-                ["swift", "build", "--build-tests"], in: copy.folder, output: log,
+                ["Tests/Scripts/swift", "build", "--build-tests"], in: copy.folder, output: log,
                 environment: ["SALLYPORT_STRICT": "0"])
             if try await build.run() == 0 { return refused }
             let numbers = try numbersOfErrors()
@@ -46,7 +46,8 @@ struct Laboratory {
     /// The tests as they were built.
     func tests() async throws -> TestBinary {
         let file = log.deletingLastPathComponent().appending(path: "path.log")
-        guard try await Command(["swift", "build", "--show-bin-path"], in: copy.folder, output: file).run() == 0 else {
+        let command = Command(["Tests/Scripts/swift", "build", "--show-bin-path"], in: copy.folder, output: file)
+        guard try await command.run() == 0 else {
             throw Failure("There is no path to the tests; see \(file.path)")
         }
         let lines = try String(contentsOf: file, encoding: .utf8).split(separator: "\n")
