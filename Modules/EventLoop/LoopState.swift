@@ -5,6 +5,9 @@ package protocol DescriptorHandler: AnyObject {
 
 /// Called on the loop in its next turn, once the loop has looked at its descriptors.
 package protocol TurnTaker: AnyObject {
+    /// Whether the loop was asked and has not called yet. Only the loop sets it; false at first.
+    var isTurnDue: Bool { get set }
+
     func takeTurn()
 }
 
@@ -92,7 +95,11 @@ final class LoopState {
 
     func callAtEndOfTurn(_ observer: any TurnObserver) { observers.append(observer) }
 
-    func callNextTurn(_ taker: any TurnTaker) { takers.append(taker) }
+    func callNextTurn(_ taker: any TurnTaker) {
+        guard !taker.isTurnDue else { return }
+        taker.isTurnDue = true
+        takers.append(taker)
+    }
 
     /// Sets the kernel's timer, before the thread sleeps, or while it does.
     func armTimer() {
@@ -113,7 +120,10 @@ final class LoopState {
         if !due.isEmpty { takers.removeAll(keepingCapacity: true) }
         for event in events { handle(event) }
         if timers.hasTimers { LoopTimer.fire(timers.takeDue(.now)) }
-        for taker in due { taker.takeTurn() }
+        for taker in due {
+            taker.isTurnDue = false
+            taker.takeTurn()
+        }
     }
 
     private func handle(_ event: Selector.Event) {
@@ -168,7 +178,7 @@ extension EventLoop {
     /// Calls `observer` once, when this turn's descriptors, timers and work are handled.
     package func callAtEndOfTurn(_ observer: any TurnObserver) { state.callAtEndOfTurn(observer) }
 
-    /// Calls `taker` once, in the next turn: for what would go on for long, and takes a part of its work in each turn, so
-    /// that descriptors and timers do not wait for all of it. The loop does not sleep before.
+    /// Calls `taker` once, in the next turn, however often it asks before: for what would go on for long, and takes a part
+    /// of its work in each turn, so that descriptors and timers do not wait for all of it. The loop does not sleep before.
     package func callNextTurn(_ taker: any TurnTaker) { state.callNextTurn(taker) }
 }

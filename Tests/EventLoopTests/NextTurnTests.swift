@@ -7,6 +7,7 @@ import Testing
 struct NextTurnTests {
     /// Asks for the next turn as often as it is told to. On the loop only.
     private final class Taker: TurnTaker {
+        var isTurnDue = false
         private let loop: EventLoop
         private var turns: Int
         private let took: () -> Void
@@ -56,6 +57,17 @@ struct NextTurnTests {
         }
         await loop.shutdown()
         #expect(counts.withLock { $0 } == (1000, 1000))
+    }
+
+    @Test func aTakerThatAsksTwiceIsCalledOnce() async {
+        let (loop, count) = (EventLoop(name: "test"), Lock(0))
+        loop.execute {
+            let taker = Taker(loop, turns: 1) { count.withLock { $0 += 1 } }
+            loop.callNextTurn(taker)
+            loop.callNextTurn(taker)
+        }
+        await loop.shutdown()
+        #expect(count.withLock { $0 } == 1)
     }
 
     @Test func workRunsBetweenTwoTurns() async {

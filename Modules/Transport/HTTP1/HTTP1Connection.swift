@@ -56,9 +56,7 @@ final class HTTP1Connection: HTTPConnection, DescriptorHandler, TurnTaker {
     private var watched = Interest.none
     private var isFlooding = false
     /// The last turn ended before all that had come was read: the next one goes on.
-    private var goesOn = false
-    /// `takeTurn` will be called: the loop is asked for one turn only, however often reading stops before.
-    private var isTurnDue = false
+    var isTurnDue = false
     private lazy var continueTimer = LoopTimer { [weak self] in
         self?.mayContinue()
         self?.receive()
@@ -239,12 +237,11 @@ final class HTTP1Connection: HTTPConnection, DescriptorHandler, TurnTaker {
 
     private func receive() {
         receiveFirst()
-        goesOn = false
         var allowance = Self.turn
         while isReadable, let exchange, exchange.flow.mayReceive, !isAnswerWhole {
             // Its reader goes on until the pipe is full: the loop would have to be woken for the rest.
             guard allowance > 0 || pool.loop.isBorrowed else {
-                goOnNextTurn()
+                pool.loop.callNextTurn(self)
                 break
             }
             let (count, outcome) = gather(for: exchange) ?? takeSome(for: exchange)
@@ -258,13 +255,6 @@ final class HTTP1Connection: HTTPConnection, DescriptorHandler, TurnTaker {
         guard !isClosed else { return }
         if threshold.hasRead(Self.turn - allowance, missing: body?.missing ?? 0) { setThreshold() }
         watch()
-    }
-
-    private func goOnNextTurn() {
-        goesOn = true
-        guard !isTurnDue else { return }
-        isTurnDue = true
-        pool.loop.callNextTurn(self)
     }
 
     private func setThreshold() {
@@ -481,8 +471,8 @@ final class HTTP1Connection: HTTPConnection, DescriptorHandler, TurnTaker {
         guard exchange != nil else { return speaksUnasked() }
         isReadable = true
         if !sendInterest.isEmpty { send() }
-        // A connection that goes on reads in `takeTurn`, which follows the events of this turn.
-        if !goesOn { receive() }
+        // A connection that asked for a turn reads in `takeTurn`, which follows the events of this turn.
+        if !isTurnDue { receive() }
     }
 
     /// Reads bytes that arrive while the connection is idle.
@@ -497,14 +487,13 @@ final class HTTP1Connection: HTTPConnection, DescriptorHandler, TurnTaker {
 
     /// There may be more bytes than one turn reads.
     func takeTurn() {
-        isTurnDue = false
         guard exchange != nil else { return }
         receive()
         // What the last turn held back is released, whatever this one has found.
         if let exchange { pool.signal(exchange) }
     }
 
-    var readsOn: Bool { goesOn && exchange?.flow.mayReceive ?? false }
+    var readsOn: Bool { isTurnDue && isReadable && exchange?.flow.mayReceive ?? false }
 
     private func watch() {
         guard !isClosed else { return }

@@ -31,7 +31,7 @@ final class TunnelStream: LoopObject {
     /// The last read returned many bytes.
     private var isFlooding = false
     /// The next turn of the loop reads on.
-    private var isTurnDue = false
+    var isTurnDue = false
     private(set) var isDownEnded = false
     private var isUpEnded = false
     private var isClosed = false
@@ -136,7 +136,10 @@ final class TunnelStream: LoopObject {
         var isHeld = false
         while isReadable && !isDownFull && !isDownEnded {
             // Its reader goes on until the pipe is full: the loop would have to be woken for the rest.
-            guard rest > 0 || pool?.loop.isBorrowed == true else { return goOnNextTurn() }
+            guard rest > 0 || pool?.loop.isBorrowed == true else {
+                pool?.loop.callNextTurn(self)
+                return
+            }
             let (chunk, outcome) = unsafe scratch.chunk(filling: isFlooding ? Scratch.length : nil) {
                 unsafe wire.receive(into: $0)
             }
@@ -157,12 +160,6 @@ final class TunnelStream: LoopObject {
             }
         }
         if isHeld { down.release() }
-    }
-
-    private func goOnNextTurn() {
-        guard !isTurnDue else { return }
-        isTurnDue = true
-        pool?.loop.callNextTurn(self)
     }
 
     private func waitToRead(until interest: Interest) {
@@ -285,10 +282,7 @@ extension TunnelStream {
 }
 
 extension TunnelStream: DescriptorHandler, TurnTaker {
-    func takeTurn() {
-        isTurnDue = false
-        pump()
-    }
+    func takeTurn() { pump() }
 
     func descriptorIsReady(_ descriptor: Int32, _ readiness: Interest) {
         guard pool != nil, !isLost else { return }
