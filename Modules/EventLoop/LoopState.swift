@@ -43,6 +43,9 @@ final class LoopState {
     private var timers = LoopTimers()
     private var observers: [any TurnObserver] = []
     private var takers: [any TurnTaker] = []
+    /// Those of them that are called in this turn. Their lists change places, so that a turn allocates neither.
+    private var dueObservers: [any TurnObserver] = []
+    private var dueTakers: [any TurnTaker] = []
 
     init(bell: Bell) {
         self.bell = bell
@@ -116,14 +119,15 @@ final class LoopState {
     /// Handles descriptors that were ready and timers that are due, then calls those that asked for this turn in an
     /// earlier one.
     func handleEvents() {
-        let due = takers
-        if !due.isEmpty { takers.removeAll(keepingCapacity: true) }
+        if !takers.isEmpty { swap(&takers, &dueTakers) }
         for event in events { handle(event) }
         if timers.hasTimers { LoopTimer.fire(timers.takeDue(.now)) }
-        for taker in due {
+        guard !dueTakers.isEmpty else { return }
+        for taker in dueTakers {
             taker.isTurnDue = false
             taker.takeTurn()
         }
+        dueTakers.removeAll(keepingCapacity: true)
     }
 
     private func handle(_ event: Selector.Event) {
@@ -141,9 +145,9 @@ final class LoopState {
 
     func endTurn() {
         guard !observers.isEmpty else { return }
-        let due = observers
-        observers.removeAll(keepingCapacity: true)
-        for observer in due { observer.turnEnds() }
+        swap(&observers, &dueObservers)
+        for observer in dueObservers { observer.turnEnds() }
+        dueObservers.removeAll(keepingCapacity: true)
     }
 
     func close() {
@@ -152,6 +156,8 @@ final class LoopState {
         timers = LoopTimers()
         observers = []
         takers = []
+        dueObservers = []
+        dueTakers = []
     }
 }
 
