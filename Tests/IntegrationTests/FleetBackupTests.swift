@@ -55,6 +55,7 @@ import Testing
         let relay = try await relay()
         defer { relay.signal(SIGKILL) }
         #expect(try await eventually(within: .seconds(20)) { try await inForce() > 0 })
+        #expect(try await eventually(within: .seconds(20)) { relay.error.contains("There is word from the control") })
         let link = try await fleet.admin(0, "key", "issue", Site.user, Site.app)
         let activated = try await sallyport("activate", "-", "--store", store, input: link)
         try #require(activated.status == 0, "\(activated.error)")
