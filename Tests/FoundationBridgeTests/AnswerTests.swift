@@ -11,7 +11,7 @@ import Testing
 @Suite(.timeLimit(.minutes(2))) struct AnswerTests {
     private let tenant = Tenant()
 
-    private static let large = (0..<3_000_000).map { UInt8(truncatingIfNeeded: $0 &* 7 &+ $0 >> 11) }
+    private static let large = Payload.bytes(3_000_000)
 
     /// Comes in many chunks, with pauses between some.
     private func largeServer() throws -> TestServer {

@@ -38,7 +38,7 @@ struct TunnelTests {
         }
     }
 
-    private static let payload = (0..<1_000_000).map { UInt8(truncatingIfNeeded: $0 &* 31 >> 3) }
+    private static let payload = Payload.bytes(1_000_000)
 
     @Test(arguments: [false, true], [false, true])
     func carriesBytesAndHalfClose(_ isRelayed: Bool, _ isSecure: Bool) async throws {

@@ -2,6 +2,7 @@ import HTTPTypes
 import SallyportBase
 import SallyportCore
 import SallyportLoading
+import TestSupport
 import Testing
 
 @testable import SallyportCache
@@ -92,7 +93,7 @@ import Testing
     }
 
     @Test(arguments: [70_000, 262_144, 600_000]) func longBodiesAreCompletedToo(_ length: Int) async throws {
-        let body = (0..<900_000).map { UInt8(truncatingIfNeeded: $0 / 251) }
+        let body = Payload.bytes(900_000)
         let site = try await site(breaking: length, body: body)
         try await fails(site)
         #expect(try entry(site)?.range == "bytes 0-\(length - 1)/900000")
@@ -262,7 +263,7 @@ import Testing
 
     /// A longer part is not replaced by a shorter one.
     @Test func aShorterStartDoesNotReplaceALongerOne() async throws {
-        let body = (0..<900_000).map { UInt8(truncatingIfNeeded: $0 / 251) }
+        let body = Payload.bytes(900_000)
         let site = try await site(breaking: 600_000, 300_000, body: body)
         try await fails(site)
         await #expect(throws: LoadError.self) { try await site.get("/", policy: .reloadIgnoringLocalCacheData) }

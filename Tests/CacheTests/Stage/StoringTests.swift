@@ -3,6 +3,7 @@ import SallyportBase
 import SallyportCore
 import SallyportLoading
 import SallyportSecureStore
+import TestSupport
 import Testing
 
 @testable import SallyportCache
@@ -218,7 +219,7 @@ import Testing
 
     @Test(arguments: [0, 1, 1000, 65_536, 65_537, 262_000, 700_000, 1 << 20])
     func bodiesOfAllLengthsComeBackAsTheyWere(_ length: Int) async throws {
-        let body = (0..<length).map { UInt8(truncatingIfNeeded: $0 &* 31 >> 3) }
+        let body = Payload.bytes(length)
         let site = try await Site(Answer(200, ["Cache-Control": "max-age=60"], body: body))
         for _ in 0..<3 {
             let response = try await site.response(to: site.request())

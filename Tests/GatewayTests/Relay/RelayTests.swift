@@ -438,7 +438,7 @@ import Testing
             let client = try await fixture.tunnel(to: origin.port)
             let ends = [client, try await origin.accept()]
             for end in ends { try await end.pauseReading() }
-            let bytes = (0..<(16 << 20)).map { UInt8(truncatingIfNeeded: $0 >> 8) }
+            let bytes = Payload.bytes(16 << 20)
             for end in ends {
                 end.send(bytes)
                 end.closeOutput()

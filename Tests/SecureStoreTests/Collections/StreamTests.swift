@@ -22,8 +22,14 @@ import Testing
             return Self.bytes(offset..<Swift.min(offset + length, count))
         }
 
+        /// Repeated as it is, since making each byte anew takes a program that is not optimised seconds. Its length is a
+        /// prime number: after a part of a usual length that is missing, everything differs.
+        private static let period = (0..<65_521).map { UInt8(truncatingIfNeeded: $0 &* 31 ^ $0 >> 8) }
+
         static func bytes(_ range: Range<Int>) -> [UInt8] {
-            range.map { UInt8(truncatingIfNeeded: $0 &* 31 ^ $0 >> 8) }
+            var bytes = Array(period[(range.lowerBound % period.count)...].prefix(range.count))
+            while bytes.count < range.count { bytes += period.prefix(range.count - bytes.count) }
+            return bytes
         }
     }
 

@@ -28,7 +28,7 @@ struct WebServer {
         let site = URL(filePath: folder.file("site"))
         try FileManager.default.createDirectory(at: site, withIntermediateDirectories: false)
         try FileManager.default.setAttributes([.posixPermissions: 0o777], ofItemAtPath: site.path)
-        let content = (0..<length).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ $0 >> 11) }
+        let content = Payload.bytes(length)
         try Data(content).write(to: site.appending(path: "large"))
         try folder.write("ok", to: "site/small")
         let listening = speaksHTTP2 ? "ssl http2" : "ssl"

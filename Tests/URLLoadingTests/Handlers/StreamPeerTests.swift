@@ -93,7 +93,7 @@ import Testing
     }
 
     @Test func largeBodiesGoBothWays() async throws {
-        let content = (0..<3_000_000).map { UInt8(truncatingIfNeeded: $0 &* 31 >> 3) }
+        let content = Payload.bytes(3_000_000)
         let server = try server { client in
             guard client.readHead() != nil else { return }
             var body: [UInt8] = []

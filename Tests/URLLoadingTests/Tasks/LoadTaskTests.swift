@@ -287,7 +287,7 @@ import Testing
     }
 
     @Test func suspendedAndResumedLoadsArriveComplete() async throws {
-        let content = (0..<400_000).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ $0 >> 9) }
+        let content = Payload.bytes(400_000)
         let server = try TestServer { connection in
             while connection.readHead() != nil {
                 connection.write("HTTP/1.1 200 OK\r\nContent-Length: \(content.count)\r\n\r\n")
@@ -462,7 +462,7 @@ import Testing
 
     @Test func aResumableDownloadTaskGoesOnWhereItWasCancelled() async throws {
         let directory = try TemporaryDirectory()
-        let content = (0..<(8 << 20)).map { UInt8(truncatingIfNeeded: $0 &* 31) }
+        let content = Payload.bytes(8 << 20)
         let ranges = Lock<[String?]>([])
         let server = try TestServer { connection in
             while let head = connection.readHead() {

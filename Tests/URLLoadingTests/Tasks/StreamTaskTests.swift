@@ -39,7 +39,7 @@ import Testing
         let relay = isRelayed ? try world.relayed() : nil
         let stream = try await session.streamTask(to: server.endpoint, isSecure: isSecure)
         #expect(stream.decision?.route == (isRelayed ? .relay : .direct))
-        let payload = (0..<300_000).map { UInt8(truncatingIfNeeded: $0 &* 31 >> 3) }
+        let payload = Payload.bytes(300_000)
         try await stream.write(Array(payload.prefix(100_000)))
         try await stream.write(Array(payload.dropFirst(100_000)))
         stream.closeWrite()
