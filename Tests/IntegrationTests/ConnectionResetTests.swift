@@ -76,7 +76,9 @@ import Testing
             try await app.site.stopGateway(by: SIGKILL)
             #expect(try await eventually { app.sallyport.reachability.status == .notReachable })
             #expect(app.sallyport.reachability.infrastructure == .unreachable)
-            #expect(await app.sallyport.diagnostics.reachConsole().code == .notReachable)
+            // A machine that has no network but loopback says that first.
+            let code = await app.sallyport.diagnostics.reachConsole().code
+            #expect(code == (app.sallyport.reachability.isNetworkAvailable ? .notReachable : .noNetwork))
             await #expect(throws: NameError(.networkError, "")) {
                 _ = try await app.sallyport.names.lookUp(Intranet.name)
             }
