@@ -41,6 +41,19 @@ import Testing
         }
     }
 
+    @Test func noAppIsToldOfARelayThatStillRefuses() async throws {
+        // Each word is too old as soon as it comes.
+        try await FeedFixture.with(lease: .zero) { fixture in
+            let follows = try await eventually {
+                guard case .relays(let relays) = try await fixture.administer(.listRelays) else { return false }
+                return relays.first?.applied ?? 0 > 0
+            }
+            guard case .relays(let relays) = try await fixture.administer(.listRelays) else { return }
+            #expect(follows && relays.map(\.port) == [nil])
+            #expect(try await fixture.relay.connect(to: fixture.origin.port, as: fixture.identity).status == 503)
+        }
+    }
+
     @Test func anInstanceThatWasJustMadeOrRenewedIsNotRefused() async throws {
         try await FeedFixture.with { fixture in
             _ = try await fixture.relay.tunnel(to: fixture.origin.port, as: fixture.identity)

@@ -5,9 +5,6 @@ import Testing
 
 /// A relay on a machine of its own, by the program: two processes, and an app that reaches a server through the second.
 @Suite(.timeLimit(.minutes(4))) struct RelayProgramTests {
-    /// What a relay logs once it passes on what the policy allows.
-    private static let word = "There is word from the control gateways"
-
     private struct Ready: Decodable { var relay: String }
     private struct Relay: Decodable {
         var name: String
@@ -66,9 +63,7 @@ import Testing
         let isListed = try await eventually(within: .seconds(20)) {
             try await site.admin("relay", "list", "--json").json([Relay].self).first?.port != nil
         }
-        // A relay is listed from its first request on, and refuses until a gateway has answered.
-        let serves = try await eventually(within: .seconds(20)) { relay.error.contains(Self.word) }
-        try #require(isListed && serves, "\(relay.error)")
+        try #require(isListed, "\(relay.error)")
         try await body(
             Fleet(
                 intranet: intranet, site: site, relay: relay, folder: folder,

@@ -77,6 +77,9 @@ actor RelayFeed {
 
     /// A number that grows with time, by which a gateway's line shows how old it is at most.
     private var echo: Int64 { began.duration(to: .now).milliseconds }
+
+    /// Where the relay listens, for apps to be told; 0 while it would refuse them.
+    private var port: UInt16 { lease.isOver(at: .now) ? 0 : parts.port }
 }
 
 // MARK: Following
@@ -104,7 +107,7 @@ extension RelayFeed {
     }
 
     private func follow(_ address: String, as place: Int) async throws {
-        try await client(of: address).follow("\(FeedAPI.feed)?echo=\(echo)&port=\(parts.port)") {
+        try await client(of: address).follow("\(FeedAPI.feed)?echo=\(echo)&port=\(port)") {
             try await self.received($0, place, from: address)
         }
     }
@@ -122,12 +125,18 @@ extension RelayFeed {
             // What cannot be put into force is not followed either.
             _ = try update.authorities?.accepted()
             if let state = try follower.received(update, place) { try await apply(state) }
-        case .beat(let beat):
-            guard follower.confirms(beat, place), let age = beat.age, age >= 0, beat.echo <= echo else { break }
-            lease.heard(at: began.advanced(by: .milliseconds(beat.echo - age)))
+        case .beat(let beat): heard(beat, place)
         case .removed: removed()
         }
         return false
+    }
+
+    private func heard(_ beat: FeedBeat, _ place: Int) {
+        guard follower.confirms(beat, place), let age = beat.age, age >= 0, beat.echo <= echo else { return }
+        let wasOver = lease.isOver(at: .now)
+        lease.heard(at: began.advanced(by: .milliseconds(beat.echo - age)))
+        // Apps wait for the port.
+        if wasOver { ticks.tell(()) }
     }
 
     private func removed() {
@@ -231,7 +240,7 @@ extension RelayFeed {
     private func report(to address: String) -> FeedReport? {
         guard isControl(address) else { return nil }
         return FeedReport(
-            applied: applied.value ?? 0, echo: echo, port: parts.port, renewals: renewals,
+            applied: applied.value ?? 0, echo: echo, port: port, renewals: renewals,
             asks: questions.asks(address, after: heard.value))
     }
 

@@ -36,7 +36,7 @@ struct FeedReport: Sendable, Hashable, Codable {
     var applied: Int64
     /// A number of the relay's, which the next lines repeat.
     var echo: Int64
-    /// Where the relay listens.
+    /// Where the relay listens; 0 while it refuses everything, so that no app is told of it yet.
     var port: UInt16
     var renewals: [Renewal] = []
     /// Whether the gateway should ask its store for news before it answers.
