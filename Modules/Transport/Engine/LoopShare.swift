@@ -1,9 +1,15 @@
+internal import SallyportEventLoop
+
 /// What the pools of one loop have in common. On the loop only.
 final class LoopShare {
     let scratch = Scratch()
+    /// As a connection begins with it.
+    let briefWait: BriefWait
     let protocols = OriginProtocols()
     let losses = UnexplainedLosses()
     var exchanges = LoopTable<Exchange>()
     var openings = LoopTable<TunnelOpening>()
     var streams = LoopTable<TunnelStream>()
+
+    init(briefWait: BriefWait) { self.briefWait = briefWait }
 }

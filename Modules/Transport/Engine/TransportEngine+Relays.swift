@@ -58,7 +58,7 @@ extension TransportEngine {
         guard let exchange = try? ExchangeHandle(request, to: relay, engine: self) else { return true }
         // SAFETY: `ExchangeCaller` says by what it is resumed.
         let answer = await unsafe withUnsafeContinuation { continuation in
-            start(exchange, via: path, answering: unsafe ExchangeCaller(continuation))
+            start(exchange, via: path, answering: unsafe ExchangeCaller(continuation), mayWait: false)
         }
         switch answer {
         case .response(let response):

@@ -12,6 +12,7 @@ actor TransportEngine {
         case start(ExchangeHandle, ConnectionPath, ExchangeCaller)
         case cancel(ExchangeHandle)
         case resumeReceiving(ExchangeHandle)
+        case takeBack(ExchangeHandle)
         case resumeSending(ExchangeHandle)
         case controlChanged(ExchangeHandle)
         case open(OpeningHandle, ConnectionPath, TunnelOpening.Continuation)
@@ -52,7 +53,8 @@ actor TransportEngine {
     private var isShutDown = false
     private let idleLifetime: Duration
     private let engine: HTTP1Engine
-    let share = LoopShare()
+    nonisolated let briefWait = BriefWait()
+    let share: LoopShare
     /// What is known of relays from which nothing was heard for a while.
     var suspicions = RelaySuspicions()
     let whenRelayBreaks: (@Sendable () async -> Void)?
@@ -65,6 +67,7 @@ actor TransportEngine {
     ) {
         self.whenRelayBreaks = whenRelayBreaks
         self.engine = engine
+        share = LoopShare(briefWait: briefWait)
         CurlLibrary.prepare()
         self.loop = loop
         self.idleLifetime = idleLifetime
@@ -87,11 +90,24 @@ actor TransportEngine {
 
     /// Starts an exchange: at once if the caller runs on the loop, or has the loop while its thread sleeps. Never before
     /// a command that waits, so that a start does not overtake an earlier command that ends all exchanges.
+    ///
+    /// - Parameter mayWait: whether the caller's thread may wait for the answer for a moment (``BriefWait``).
     nonisolated func start(
-        _ exchange: ExchangeHandle, via path: ConnectionPath, answering caller: ExchangeCaller
+        _ exchange: ExchangeHandle, via path: ConnectionPath, answering caller: ExchangeCaller, mayWait: Bool
     ) {
         if loop.isCurrent, hasNoCommands { return assumeIsolated { $0.start(exchange, path, caller) } }
-        atOnce(or: .start(exchange, path, caller)) { $0.sendsAtOnce(exchange, path, caller) }
+        var lent: Int32?
+        atOnce(or: .start(exchange, path, caller)) { engine in
+            guard engine.sendsAtOnce(exchange, path, caller) else { return false }
+            if mayWait { lent = engine.lend(exchange) }
+            return true
+        }
+        guard let lent else { return }
+        let hasBytes = briefWait.wait(for: lent)
+        atOnce(or: .takeBack(exchange)) { engine in
+            engine.takeBack(exchange, hasBytes: hasBytes)
+            return true
+        }
     }
 
     /// Does what a command stands for on the caller's thread, if the loop sleeps and no earlier command waits; posts the
@@ -104,7 +120,7 @@ actor TransportEngine {
         if !isDone { post(command()) }
     }
 
-    private nonisolated var hasNoCommands: Bool { inbox.withLock { $0.isEmpty } }
+    nonisolated var hasNoCommands: Bool { inbox.withLock { $0.isEmpty } }
 
     /// Starts an exchange if it goes over an idle connection.
     private func sendsAtOnce(
@@ -140,8 +156,8 @@ actor TransportEngine {
         case .open(_, _, let continuation): continuation.resume(returning: .failure(Self.invalidated()))
         case .secure(_, let order): order.continuation(.failure(Self.invalidated()))
         case .shutdown(let continuation): continuation.resume()
-        case .cancel, .resumeReceiving, .resumeSending, .controlChanged, .cancelOpening, .pump, .end, .retire,
-            .endAll, .judge:
+        case .cancel, .resumeReceiving, .takeBack, .resumeSending, .controlChanged, .cancelOpening, .pump, .end,
+            .retire, .endAll, .judge:
             break
         }
     }
@@ -151,6 +167,7 @@ actor TransportEngine {
         case .start(let exchange, let path, let caller): start(exchange, path, caller)
         case .cancel(let exchange): share.exchanges[exchange].map { $0.pool?.end($0, .cancelled()) }
         case .resumeReceiving(let exchange): share.exchanges[exchange]?.resumeReceiving()
+        case .takeBack(let exchange): takeBack(exchange, hasBytes: false)
         case .resumeSending(let exchange): share.exchanges[exchange]?.resumeSending()
         case .controlChanged(let exchange): share.exchanges[exchange]?.controlChanged()
         case .open(let opening, let path, let continuation): open(opening, path, continuation)

@@ -47,6 +47,7 @@ final class HTTP1Connection: HTTPConnection, DescriptorHandler, TurnTaker {
     private var received = LoadRecord.Bytes()
     private var sentAt = LoopInstant.never
     private var firstByteAt: LoopInstant?
+    private var briefWait: BriefWait
     private var idleSince = LoopInstant.never
 
     /// There may be unread bytes that the socket does not report.
@@ -73,6 +74,7 @@ final class HTTP1Connection: HTTPConnection, DescriptorHandler, TurnTaker {
         self.handle = handle
         self.origin = origin
         self.pool = pool
+        briefWait = pool.share.briefWait
         descriptor = link.descriptor
         isTLSWithServer = exchange.attempt.serverHandshake != nil
         var facts = exchange.attempt.connectionFacts(handle, proxy: pool.configuration.path.proxy)
@@ -330,7 +332,7 @@ final class HTTP1Connection: HTTPConnection, DescriptorHandler, TurnTaker {
     }
 
     private func take(_ chunk: [UInt8], _ exchange: Exchange) {
-        if firstByteAt == nil { firstByteAt = pool.now }
+        if firstByteAt == nil { answerBegins() }
         if rest.isEmpty, takesAsBody(chunk.count) {
             received.body += chunk.count
             exchange.takes(chunk: chunk)
@@ -340,6 +342,12 @@ final class HTTP1Connection: HTTPConnection, DescriptorHandler, TurnTaker {
         rest = []
         let count = unsafe bytes.withUnsafeBytes { unsafe read($0, exchange) }
         rest = count == bytes.count ? [] : Array(bytes[count...])
+    }
+
+    private func answerBegins() {
+        let now = pool.now
+        firstByteAt = now
+        briefWait.answered(after: now.elapsed(since: sentAt))
     }
 
     /// - Returns: how many bytes were read.
@@ -473,6 +481,23 @@ final class HTTP1Connection: HTTPConnection, DescriptorHandler, TurnTaker {
         if !sendInterest.isEmpty { send() }
         // A connection that asked for a turn reads in `takeTurn`, which follows the events of this turn.
         if !isTurnDue { receive() }
+    }
+
+    /// Whether the answer is all that is missing, and will probably be there in a moment.
+    var isAnsweredSoon: Bool { briefWait.isWorthwhile && firstByteAt == nil && sending.isOver && watched == .read }
+
+    /// Leaves it to the caller's thread to wait for the answer at the descriptor, until ``takeBack(hasBytes:)``.
+    func lend() -> Int32 {
+        watched = .none
+        pool.loop.watch(descriptor, for: .none, handler: self)
+        return descriptor
+    }
+
+    /// The loop watches the descriptor again.
+    func takeBack(hasBytes: Bool) {
+        guard hasBytes, exchange != nil else { return watch() }
+        isReadable = true
+        receive()
     }
 
     /// Reads bytes that arrive while the connection is idle.

@@ -1,4 +1,5 @@
 package import SallyportCore
+internal import SallyportEventLoop
 package import SallyportLoading
 internal import Synchronization
 
@@ -33,6 +34,9 @@ package final class Tunnel: ByteChannel {
     /// The end of TCP without TLS's close_notify is an error, not an end. Cancelling the task resets the tunnel.
     package func read(upTo limit: Int = .max) async throws(LoadError) -> [UInt8]? {
         ends.wire.callBegins()
+        let start = LoopInstant.now
+        if BriefWait.isAllowed(#isolation) { ends.waitBriefly() }
+        defer { ends.answered(after: LoopInstant.now.elapsed(since: start)) }
         do throws(LoadError) {
             return try await ends.down.next(upTo: limit)
         } catch {

@@ -1,4 +1,5 @@
 internal import SallyportCore
+internal import SallyportEventLoop
 internal import SallyportLoading
 internal import Synchronization
 
@@ -27,6 +28,8 @@ final class TunnelEnds: Sendable {
     let wire: TunnelWire
     /// How many bytes have arrived.
     let received = Atomic(0)
+    /// Of ``BriefWait``: read and written by the task that reads.
+    private let quickAnswers = Atomic(0)
 
     init(over wire: TunnelWire, on engine: TransportEngine) {
         let place = TunnelPlace(on: engine)
@@ -47,6 +50,25 @@ final class TunnelEnds: Sendable {
     func refuse(_ order: TunnelSecuring.Order) {
         let closed = LoadError(.connectionLost, at: .serverTLS, "The connection is over.")
         order.continuation(.failure(wire.ending ?? closed))
+    }
+
+    private var briefWait: BriefWait {
+        var wait = place.engine.briefWait
+        wait.quickAnswers = quickAnswers.load(ordering: .relaxed)
+        return wait
+    }
+
+    /// Waits for bytes on the caller's thread for a moment, if that is worthwhile.
+    func waitBriefly() {
+        let engine = place.engine
+        if briefWait.isWorthwhile, !engine.loop.isCurrent, down.isIdle { engine.waitBriefly(for: place) }
+    }
+
+    /// A read has returned after this time.
+    func answered(after time: Duration) {
+        var wait = briefWait
+        wait.answered(after: time)
+        quickAnswers.store(wait.quickAnswers, ordering: .relaxed)
     }
 
     /// Sends bytes on the caller's thread as far as they can be sent at once, and leaves the rest to the loop.

@@ -81,6 +81,23 @@ final class TunnelStream: LoopObject {
         return true
     }
 
+    /// Leaves it to the reader's thread to wait for bytes at the descriptor, until ``takeBack(hasBytes:)``.
+    ///
+    /// - Returns: the descriptor; nil if the loop waits for something else too.
+    func lend() -> Int32? {
+        guard let pool, securing == nil, sendInterest.isEmpty, readInterest == .read, !isReadable, !isDownFull,
+            !isDownEnded
+        else { return nil }
+        pool.loop.watch(descriptor, for: .none, handler: self)
+        return descriptor
+    }
+
+    /// The loop watches the descriptor again.
+    func takeBack(hasBytes: Bool) {
+        if hasBytes { isReadable = true }
+        pump()
+    }
+
     private func pumpDown() {
         isDownFull = false
         receiveAll()

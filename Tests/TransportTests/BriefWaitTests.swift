@@ -1,0 +1,259 @@
+import Foundation
+import Glibc
+import HTTPTypes
+import SallyportBase
+import SallyportCore
+import SallyportEventLoop
+import SallyportLoading
+import SallyportTransport
+import TestSupport
+import Testing
+
+/// Tasks that wait for the next bytes on their own threads. Here the wait may be long, so that a busy machine does not
+/// matter.
+@Suite(.timeLimit(.minutes(1)))
+struct BriefWaitTests {
+    private static let answer = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
+    /// So many show that the server is quick.
+    private static let warmUp = 4
+
+    private let loops = EventLoopGroup(count: 1, name: "brief")
+
+    private func transport(waiting limit: Duration = .milliseconds(900)) -> Transport {
+        BriefWait.$chosenLimit.withValue(limit) { Transport(loops: loops, engine: .own) }
+    }
+
+    fileprivate func get(
+        _ transport: Transport, _ server: TestServer, _ threads: Threads? = nil
+    ) async throws -> String {
+        var request = try ExchangeRequest(.get, RequestURL("http://127.0.0.1:\(server.port)/"))
+        request.reporter = { _ in threads?.noteCurrent() }
+        let response = try await transport.exchange(request, via: ConnectionPath())
+        return String(decoding: try await response.body.collect(upTo: .bytes(2)), as: UTF8.self)
+    }
+
+    /// Counts the exchanges that end on the thread of a task that waited, and not on the loop's own.
+    fileprivate final class Threads: Sendable {
+        private let loop: EventLoop
+        private let count = Lock(0)
+
+        init(_ loops: EventLoopGroup) { loop = loops.loops[0] }
+
+        var others: Int { count.withLock { $0 } }
+
+        func noteCurrent() {
+            if loop.isBorrowed { count.withLock { $0 += 1 } }
+        }
+    }
+
+    /// How often the loop's own thread has slept.
+    private func sleeps() throws -> Int {
+        for thread in try FileManager.default.contentsOfDirectory(atPath: "/proc/self/task") {
+            guard let status = KernelFile.text("/proc/self/task/\(thread)/status"),
+                status.hasPrefix("Name:\tbrief-0\n")
+            else { continue }
+            let line = status.split(separator: "\n").first { $0.hasPrefix("voluntary_ctxt_switches:") }
+            return try #require(line?.split(separator: "\t").last.flatMap { Int($0) })
+        }
+        throw Unexpected("The loop has no thread.")
+    }
+
+    /// A server that answers so many requests over each connection, and then does something else.
+    private func server(
+        answering count: Int, then body: @escaping @Sendable (TestConnection) -> Void = { $0.awaitEnd() }
+    ) throws -> TestServer {
+        try TestServer { connection in
+            for _ in 0..<count {
+                guard connection.readHead() != nil else { return }
+                connection.write(Self.answer)
+            }
+            if connection.readHead() != nil { body(connection) }
+        }
+    }
+
+    // MARK: Exchanges
+
+    @Test func aTaskThatIsAloneWaitsForAQuickServerItself() async throws {
+        let server = try TestServer { $0.answerAll(Self.answer) }
+        let (transport, threads) = (transport(), Threads(loops))
+        for _ in 0..<Self.warmUp { _ = try await get(transport, server, threads) }
+        #expect(threads.others == 0)
+        for _ in 0..<200 { #expect(try await get(transport, server, threads) == "ok") }
+        // The loop's thread may be awake when a wait begins or ends.
+        #expect(threads.others > 100)
+        await transport.shutdown()
+    }
+
+    private actor Asking {
+        func ask(
+            _ test: BriefWaitTests, _ transport: Transport, _ server: TestServer, _ threads: Threads
+        ) async throws {
+            for _ in 0..<100 { _ = try await test.get(transport, server, threads) }
+        }
+    }
+
+    @Test(arguments: ["actor", "executor"]) func actorsAndOtherExecutorsLeaveItToTheLoop(_ kind: String) async throws {
+        let server = try TestServer { $0.answerAll(Self.answer) }
+        let (transport, threads, other) = (transport(), Threads(loops), EventLoop(name: "other"))
+        if kind == "actor" {
+            try await Asking().ask(self, transport, server, threads)
+        } else {
+            try await withTaskExecutorPreference(other) {
+                for _ in 0..<100 { _ = try await get(transport, server, threads) }
+            }
+        }
+        #expect(threads.others == 0)
+        await transport.shutdown()
+        await other.shutdown()
+    }
+
+    @Test func anAnswerThatTakesLongerComesByTheLoop() async throws {
+        let server = try server(answering: 20) { connection in
+            usleep(200_000)
+            connection.write(Self.answer)
+        }
+        let transport = transport(waiting: .milliseconds(50))
+        for _ in 0..<21 { #expect(try await get(transport, server) == "ok") }
+        await transport.shutdown()
+    }
+
+    @Test func anAnswerInPiecesIsWhole() async throws {
+        let server = try server(answering: 20) { connection in
+            for byte in Self.answer.utf8 {
+                connection.write([byte])
+                usleep(500)
+            }
+        }
+        let transport = transport()
+        for _ in 0..<21 { #expect(try await get(transport, server) == "ok") }
+        await transport.shutdown()
+    }
+
+    @Test func anExchangeIsSentAgainIfItsConnectionEndsMeanwhile() async throws {
+        let server = try server(answering: 20) { _ in }
+        let transport = transport()
+        for _ in 0..<60 { #expect(try await get(transport, server) == "ok") }
+        #expect(server.acceptedConnections == 3)
+        await transport.shutdown()
+    }
+
+    @Test func aWaitingExchangeIsCancelled() async throws {
+        let asked = Signal()
+        let server = try server(answering: 20) { connection in
+            asked.fire()
+            connection.awaitEnd()
+        }
+        let transport = transport()
+        for _ in 0..<20 { _ = try await get(transport, server) }
+        let waiting = Task { try await get(transport, server) }
+        await asked.wait()
+        waiting.cancel()
+        await #expect(throws: LoadError(.cancelled, "")) { _ = try await waiting.value }
+        await transport.shutdown()
+    }
+
+    @Test func aWaitingExchangeIsEndedByAWithdrawal() async throws {
+        let asked = Signal()
+        let server = try server(answering: 20) { connection in
+            asked.fire()
+            connection.awaitEnd()
+        }
+        let transport = transport()
+        for _ in 0..<20 { _ = try await get(transport, server) }
+        let waiting = Task { try await get(transport, server) }
+        await asked.wait()
+        transport.endExchanges(with: LoadError(.withdrawn, "")) { _ in true }
+        await #expect(throws: LoadError(.withdrawn, "")) { _ = try await waiting.value }
+        await transport.shutdown()
+    }
+
+    @Test func exchangesBesideEachOtherAreAllAnswered() async throws {
+        let server = try TestServer { $0.answerAll(Self.answer) }
+        let transport = transport()
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for _ in 0..<4 {
+                group.addTask {
+                    for _ in 0..<50 {
+                        let body = try await get(transport, server)
+                        #expect(body == "ok")
+                    }
+                }
+            }
+            try await group.waitForAll()
+        }
+        await transport.shutdown()
+    }
+
+    // MARK: Tunnels
+
+    /// Sends everything back.
+    private func echo() throws -> TestServer {
+        try TestServer { connection in
+            while case let chunk = connection.read(), !chunk.isEmpty { connection.write(chunk) }
+        }
+    }
+
+    private func tunnel(_ transport: Transport, to server: TestServer) async throws -> Tunnel {
+        let request = try TunnelRequest(to: server.endpoint, isSecure: false)
+        return try await transport.tunnel(request, via: ConnectionPath())
+    }
+
+    private func exchange(_ tunnel: Tunnel, _ count: Int) async throws {
+        for number in 0..<count {
+            let message = Array("message \(number)".utf8)
+            try await tunnel.write(message)
+            var answer: [UInt8] = []
+            while answer.count < message.count, let bytes = try await tunnel.read() { answer += bytes }
+            #expect(answer == message)
+        }
+    }
+
+    @Test func aReaderThatIsAloneWaitsForAQuickPeerItself() async throws {
+        let (server, transport) = (try echo(), transport())
+        let tunnel = try await self.tunnel(transport, to: server)
+        try await exchange(tunnel, Self.warmUp)
+        let before = try sleeps()
+        try await exchange(tunnel, 200)
+        #expect(try sleeps() - before < 50)
+        tunnel.closeWrite()
+        let end = try await tunnel.read()
+        #expect(end == nil)
+        await transport.shutdown()
+    }
+
+    @Test func aWaitingReaderIsCancelled() async throws {
+        let (server, transport) = (try echo(), transport())
+        let tunnel = try await self.tunnel(transport, to: server)
+        try await exchange(tunnel, 20)
+        let reading = Task { try await tunnel.read() }
+        try await Task.sleep(for: .milliseconds(20))
+        reading.cancel()
+        await #expect(throws: LoadError(.cancelled, "")) { _ = try await reading.value }
+        await transport.shutdown()
+    }
+
+    @Test func aWaitingReaderLearnsThatItsTunnelWasClosed() async throws {
+        let (server, transport) = (try echo(), transport())
+        let tunnel = try await self.tunnel(transport, to: server)
+        try await exchange(tunnel, 20)
+        let reading = Task { try await tunnel.read() }
+        try await Task.sleep(for: .milliseconds(20))
+        tunnel.close()
+        await #expect(throws: LoadError(.connectionLost, "")) { _ = try await reading.value }
+        await transport.shutdown()
+    }
+
+    @Test func bytesThatComeLaterThanAWaitComeByTheLoop() async throws {
+        let transport = transport(waiting: .milliseconds(50))
+        let server = try TestServer { connection in
+            for _ in 0..<20 { connection.write(connection.read()) }
+            let last = connection.read()
+            usleep(200_000)
+            connection.write(last)
+            connection.awaitEnd()
+        }
+        let tunnel = try await self.tunnel(transport, to: server)
+        try await exchange(tunnel, 21)
+        await transport.shutdown()
+    }
+}
