@@ -29,6 +29,11 @@ extension EventLoop {
     }
 }
 
+extension EventLoop {
+    /// Whether the loop's own thread waits for descriptors, and no other has the loop.
+    package var isAsleep: Bool { inbox.queue.withLock { $0.isAsleep } }
+}
+
 /// Whether a thread that has asked a peer waits for the answer itself, for a moment, instead of leaving it to the loop's.
 /// A value.
 ///

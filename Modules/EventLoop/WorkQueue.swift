@@ -45,6 +45,9 @@ struct WorkQueue: Sendable {
 
     var hasItems: Bool { !items.isEmpty }
 
+    /// The loop's thread waits for descriptors, and no other has the loop.
+    var isAsleep: Bool { holder == .none }
+
     /// - Returns: whether the thread must be woken. A borrower looks for work when it gives the loop back.
     private mutating func wake() -> Bool {
         guard holder == .none else { return false }

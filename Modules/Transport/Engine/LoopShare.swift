@@ -5,6 +5,8 @@ final class LoopShare {
     let scratch = Scratch()
     /// As a connection begins with it.
     let briefWait: BriefWait
+    /// Whether the caller of the exchange that starts may wait for the answer on its own thread.
+    var callerMayWait = false
     let protocols = OriginProtocols()
     let losses = UnexplainedLosses()
     var exchanges = LoopTable<Exchange>()

@@ -26,31 +26,28 @@ extension TransportEngine {
 // MARK: Brief waits
 
 // Tasks that are alone on the loop, and wait for the next bytes on their own thread for a moment (`BriefWait`). The loop
-// does not watch the descriptor meanwhile, else its thread would wake for the same bytes.
+// lends them the descriptor and does not watch it meanwhile, else its thread would wake for the same bytes.
 
 extension TransportEngine {
-    /// Lends the descriptor of an exchange to the thread that waits for the answer, which then gives it back.
-    ///
-    /// - Returns: nil if that is not worthwhile.
-    func lend(_ exchange: ExchangeHandle) -> Int32? {
-        guard share.exchanges.count == 1, share.openings.count == 0,
-            let connection = share.exchanges[exchange]?.attempt.connection as? HTTP1Connection,
-            connection.isAnsweredSoon, Self.callerIsInPool
-        else { return nil }
-        return connection.lend()
+    /// Whether no exchange goes on, and none is opened.
+    var isIdle: Bool { share.exchanges.count == 0 && share.openings.count == 0 }
+
+    /// Our own connection of an exchange.
+    func connection(of exchange: ExchangeHandle) -> HTTP1Connection? {
+        share.exchanges[exchange]?.attempt.connection as? HTTP1Connection
     }
 
-    /// Takes the descriptor back.
     func takeBack(_ exchange: ExchangeHandle, hasBytes: Bool) {
-        (share.exchanges[exchange]?.attempt.connection as? HTTP1Connection)?.takeBack(hasBytes: hasBytes)
+        connection(of: exchange)?.takeBack(hasBytes: hasBytes)
     }
 
-    /// Waits until bytes may have arrived at a tunnel, if no other is busy.
+    /// Waits until bytes may have arrived at a tunnel, if nothing else goes on.
     nonisolated func waitBriefly(for place: TunnelPlace) {
         var lent: Int32?
         _ = loop.runIfAsleep { if hasNoCommands { lent = assumeIsolated { $0.lend(place) } } }
         guard let lent else { return }
-        let hasBytes = briefWait.wait(for: lent)
+        // Else its thread has been woken, most likely by the bytes.
+        let hasBytes = loop.isAsleep && briefWait.wait(for: lent)
         atOnce(or: .pump(place)) { engine in
             engine.share.streams[place]?.takeBack(hasBytes: hasBytes)
             return true
@@ -58,12 +55,11 @@ extension TransportEngine {
     }
 
     private func lend(_ place: TunnelPlace) -> Int32? {
-        guard share.exchanges.count == 0, share.openings.count == 0, share.streams.count == 1, Self.callerIsInPool
-        else { return nil }
+        guard isIdle, share.streams.count == 1, Self.callerIsInPool else { return nil }
         return share.streams[place]?.lend()
     }
 
     /// Whether the current task runs on Swift's own threads. Those of another executor, such as an event loop of NIO's,
     /// have other work to do.
-    private static var callerIsInPool: Bool { unsafe withUnsafeCurrentTask { unsafe $0?.unownedTaskExecutor == nil } }
+    static var callerIsInPool: Bool { unsafe withUnsafeCurrentTask { unsafe $0?.unownedTaskExecutor == nil } }
 }

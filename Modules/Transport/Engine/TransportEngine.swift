@@ -98,8 +98,10 @@ actor TransportEngine {
         if loop.isCurrent, hasNoCommands { return assumeIsolated { $0.start(exchange, path, caller) } }
         var lent: Int32?
         atOnce(or: .start(exchange, path, caller)) { engine in
+            engine.share.callerMayWait = mayWait && engine.isIdle
+            defer { engine.share.callerMayWait = false }
             guard engine.sendsAtOnce(exchange, path, caller) else { return false }
-            if mayWait { lent = engine.lend(exchange) }
+            lent = engine.connection(of: exchange)?.lentDescriptor
             return true
         }
         guard let lent else { return }

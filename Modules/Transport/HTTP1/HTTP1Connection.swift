@@ -48,6 +48,8 @@ final class HTTP1Connection: HTTPConnection, DescriptorHandler, TurnTaker {
     private var sentAt = LoopInstant.never
     private var firstByteAt: LoopInstant?
     private var briefWait: BriefWait
+    /// The caller's thread waits for the answer: the loop does not watch for it.
+    private var isLent = false
     private var idleSince = LoopInstant.never
 
     /// There may be unread bytes that the socket does not report.
@@ -100,11 +102,13 @@ final class HTTP1Connection: HTTPConnection, DescriptorHandler, TurnTaker {
         isReadable = !isReused
         guard exchange.willSendRequest() else { return fail(exchange.attempt.failure ?? .cancelled()) }
         begin(exchange)
+        lend()
         send()
         let first = rest
         rest = []
         if !first.isEmpty { take(first, exchange) }
         receive()
+        if isLent, !sending.isOver { takeBack(hasBytes: false) }
     }
 
     private func begin(_ exchange: Exchange) {
@@ -139,7 +143,7 @@ final class HTTP1Connection: HTTPConnection, DescriptorHandler, TurnTaker {
         exchange = nil
         guard !isClosed, isAnswerWhole, sending.isOver, !isSpent, !isReadable || hasNothingToRead else { return false }
         idleSince = pool.now
-        isReadable = false
+        (isReadable, isLent) = (false, false)
         watch()
         return true
     }
@@ -483,18 +487,22 @@ final class HTTP1Connection: HTTPConnection, DescriptorHandler, TurnTaker {
         if !isTurnDue { receive() }
     }
 
-    /// Whether the answer is all that is missing, and will probably be there in a moment.
-    var isAnsweredSoon: Bool { briefWait.isWorthwhile && firstByteAt == nil && sending.isOver && watched == .read }
-
-    /// Leaves it to the caller's thread to wait for the answer at the descriptor, until ``takeBack(hasBytes:)``.
-    func lend() -> Int32 {
-        watched = .none
-        pool.loop.watch(descriptor, for: .none, handler: self)
-        return descriptor
+    /// Leaves it to the caller's thread to wait for the answer, if that is worthwhile. Before the request is sent: the
+    /// loop's thread would wake for an answer that is quicker than this call.
+    private func lend() {
+        guard pool.share.callerMayWait, briefWait.isWorthwhile, watched == .read, TransportEngine.callerIsInPool else {
+            return
+        }
+        isLent = true
+        watch()
     }
 
-    /// The loop watches the descriptor again.
+    /// Where the caller's thread waits until ``takeBack(hasBytes:)``; nil if it does not.
+    var lentDescriptor: Int32? { isLent ? descriptor : nil }
+
+    /// The loop watches for the answer again.
     func takeBack(hasBytes: Bool) {
+        isLent = false
         guard hasBytes, exchange != nil else { return watch() }
         isReadable = true
         receive()
@@ -525,8 +533,9 @@ final class HTTP1Connection: HTTPConnection, DescriptorHandler, TurnTaker {
         var interest = sendInterest
         // Bytes after a complete answer are also checked once the request is sent.
         if exchange.map({ $0.flow.mayReceive && !isAnswerWhole }) ?? true { interest.formUnion(readInterest) }
+        if isLent { interest.remove(.read) }
         guard interest != watched else { return }
-        if interest.isEmpty { return forget() }
+        if interest.isEmpty && !isLent { return forget() }
         watched = interest
         pool.loop.watch(descriptor, for: interest, handler: self)
     }
