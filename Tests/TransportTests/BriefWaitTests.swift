@@ -137,7 +137,9 @@ struct BriefWaitTests {
         await transport.shutdown()
     }
 
-    @Test func aWaitingExchangeIsCancelled() async throws {
+    private func waitingExchange(
+        throws code: LoadError.Code, after end: (Transport, Task<String, any Error>) -> Void
+    ) async throws {
         let asked = Signal()
         let server = try server(answering: 20) { connection in
             asked.fire()
@@ -147,24 +149,19 @@ struct BriefWaitTests {
         for _ in 0..<20 { _ = try await get(transport, server) }
         let waiting = Task { try await get(transport, server) }
         await asked.wait()
-        waiting.cancel()
-        await #expect(throws: LoadError(.cancelled, "")) { _ = try await waiting.value }
+        end(transport, waiting)
+        await #expect(throws: LoadError(code, "")) { _ = try await waiting.value }
         await transport.shutdown()
     }
 
+    @Test func aWaitingExchangeIsCancelled() async throws {
+        try await waitingExchange(throws: .cancelled) { $1.cancel() }
+    }
+
     @Test func aWaitingExchangeIsEndedByAWithdrawal() async throws {
-        let asked = Signal()
-        let server = try server(answering: 20) { connection in
-            asked.fire()
-            connection.awaitEnd()
+        try await waitingExchange(throws: .withdrawn) { transport, _ in
+            transport.endExchanges(with: LoadError(.withdrawn, "")) { _ in true }
         }
-        let transport = transport()
-        for _ in 0..<20 { _ = try await get(transport, server) }
-        let waiting = Task { try await get(transport, server) }
-        await asked.wait()
-        transport.endExchanges(with: LoadError(.withdrawn, "")) { _ in true }
-        await #expect(throws: LoadError(.withdrawn, "")) { _ = try await waiting.value }
-        await transport.shutdown()
     }
 
     @Test func exchangesBesideEachOtherAreAllAnswered() async throws {
@@ -221,26 +218,25 @@ struct BriefWaitTests {
         await transport.shutdown()
     }
 
-    @Test func aWaitingReaderIsCancelled() async throws {
+    private func waitingReader(
+        throws code: LoadError.Code, after end: (Tunnel, Task<[UInt8]?, any Error>) -> Void
+    ) async throws {
         let (server, transport) = (try echo(), transport())
         let tunnel = try await self.tunnel(transport, to: server)
         try await exchange(tunnel, 20)
         let reading = Task { try await tunnel.read() }
         try await Task.sleep(for: .milliseconds(20))
-        reading.cancel()
-        await #expect(throws: LoadError(.cancelled, "")) { _ = try await reading.value }
+        end(tunnel, reading)
+        await #expect(throws: LoadError(code, "")) { _ = try await reading.value }
         await transport.shutdown()
     }
 
+    @Test func aWaitingReaderIsCancelled() async throws {
+        try await waitingReader(throws: .cancelled) { $1.cancel() }
+    }
+
     @Test func aWaitingReaderLearnsThatItsTunnelWasClosed() async throws {
-        let (server, transport) = (try echo(), transport())
-        let tunnel = try await self.tunnel(transport, to: server)
-        try await exchange(tunnel, 20)
-        let reading = Task { try await tunnel.read() }
-        try await Task.sleep(for: .milliseconds(20))
-        tunnel.close()
-        await #expect(throws: LoadError(.connectionLost, "")) { _ = try await reading.value }
-        await transport.shutdown()
+        try await waitingReader(throws: .connectionLost) { tunnel, _ in tunnel.close() }
     }
 
     @Test func bytesThatComeLaterThanAWaitComeByTheLoop() async throws {

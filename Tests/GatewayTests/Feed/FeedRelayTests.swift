@@ -48,7 +48,9 @@ import Testing
                 guard case .relays(let relays) = try await fixture.administer(.listRelays) else { return false }
                 return relays.first?.applied ?? 0 > 0
             }
-            guard case .relays(let relays) = try await fixture.administer(.listRelays) else { return }
+            guard case .relays(let relays) = try await fixture.administer(.listRelays) else {
+                throw TestFailure("no list")
+            }
             #expect(follows && relays.map(\.port) == [nil])
             #expect(try await fixture.relay.connect(to: fixture.origin.port, as: fixture.identity).status == 503)
         }
