@@ -38,8 +38,8 @@ extension EventLoop {
 /// A value.
 ///
 /// Two threads that wake, the loop's for the answer and the pool's for the task, cost more than a whole short exchange.
-/// But the thread that waits is missing in Swift's pool, so it waits for less than many a call into the kernel takes, and
-/// only for a peer that has just answered several times within that time.
+/// But the thread that waits is missing in Swift's pool, so it waits no longer than ``standardLimit``, and only for a peer
+/// that has just answered several times within that time.
 package struct BriefWait: Sendable, Hashable {
     /// The longest wait; the kernel may add half of it.
     static let standardLimit = Duration.microseconds(100)

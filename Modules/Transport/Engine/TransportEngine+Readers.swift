@@ -46,7 +46,7 @@ extension TransportEngine {
         var lent: Int32?
         _ = loop.runIfAsleep { if hasNoCommands { lent = assumeIsolated { $0.lend(place) } } }
         guard let lent else { return }
-        // Else its thread has been woken, most likely by the bytes.
+        // If the loop's thread is awake, most likely these bytes have woken it, and it reads them.
         let hasBytes = loop.isAsleep && briefWait.wait(for: lent)
         atOnce(or: .pump(place)) { engine in
             engine.share.streams[place]?.takeBack(hasBytes: hasBytes)
