@@ -15,12 +15,19 @@ import Testing
 struct BriefWaitTests {
     private static let answer = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
     /// So many show that the server is quick.
-    private static let warmUp = 4
+    private static let warmUp = 16
 
-    private let loops = EventLoopGroup(count: 1, name: "brief")
+    /// Of this test's loop alone, so that its thread can be told from others.
+    private let name: String
+    private let loops: EventLoopGroup
+
+    init() {
+        name = "b\(UInt32.random(in: 0 ... .max))"
+        loops = EventLoopGroup(count: 1, name: name)
+    }
 
     private func transport(waiting limit: Duration = .milliseconds(900)) -> Transport {
-        BriefWait.$chosenLimit.withValue(limit) { Transport(loops: loops, engine: .own) }
+        BriefWait.Limits.$chosen.withValue(BriefWait.Limits(both: limit)) { Transport(loops: loops, engine: .own) }
     }
 
     fileprivate func get(
@@ -50,7 +57,7 @@ struct BriefWaitTests {
     private func sleeps() throws -> Int {
         for thread in try FileManager.default.contentsOfDirectory(atPath: "/proc/self/task") {
             guard let status = KernelFile.text("/proc/self/task/\(thread)/status"),
-                status.hasPrefix("Name:\tbrief-0\n")
+                status.hasPrefix("Name:\t\(name)-0\n")
             else { continue }
             let line = status.split(separator: "\n").first { $0.hasPrefix("voluntary_ctxt_switches:") }
             return try #require(line?.split(separator: "\t").last.flatMap { Int($0) })

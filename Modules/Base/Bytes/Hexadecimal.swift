@@ -1,5 +1,5 @@
 /// Bytes as hexadecimal digits, two for each, in lower case.
-package enum Hexadecimal {
+@usableFromInline package enum Hexadecimal {
     package static func text(_ bytes: some Sequence<UInt8>) -> String {
         String(decoding: digits(of: Array(bytes)), as: UTF8.self)
     }

@@ -6,8 +6,9 @@ public import Glibc
 /// continuation or a call that blocks; Docs/Concurrency.md has the order in which locks nest.
 ///
 /// It is not `Synchronization.Mutex`, because ThreadSanitizer does not see that type's futex and would report every
-/// access. Each request takes this lock: mutex and state are one allocation, and the code is inlined into its callers.
-@safe
+/// access. Each request takes this lock: mutex and state are one allocation, and the code is inlined into its callers, in
+/// other modules too: for that, the compiler wants the type usable from inlined code as well as the functions (6.3.1).
+@safe @usableFromInline
 package struct Lock<State: ~Copyable>: @unchecked Sendable {
     // SAFETY: the state is read and written only between lock and unlock of the mutex beside it, in `withLock`.
     @usableFromInline let storage: LockStorage<State>

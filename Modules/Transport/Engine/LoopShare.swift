@@ -3,8 +3,7 @@ internal import SallyportEventLoop
 /// What the pools of one loop have in common. On the loop only.
 final class LoopShare {
     let scratch = Scratch()
-    /// As a connection begins with it.
-    let briefWait: BriefWait
+    let waitLimits: BriefWait.Limits
     /// Whether the caller of the exchange that starts may wait for the answer on its own thread.
     var callerMayWait = false
     let protocols = OriginProtocols()
@@ -13,5 +12,5 @@ final class LoopShare {
     var openings = LoopTable<TunnelOpening>()
     var streams = LoopTable<TunnelStream>()
 
-    init(briefWait: BriefWait) { self.briefWait = briefWait }
+    init(waitLimits: BriefWait.Limits) { self.waitLimits = waitLimits }
 }

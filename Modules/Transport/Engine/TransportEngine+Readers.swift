@@ -29,7 +29,7 @@ extension TransportEngine {
 // lends them the descriptor and does not watch it meanwhile, else its thread would wake for the same bytes.
 
 extension TransportEngine {
-    /// Whether no exchange goes on, and none is opened.
+    /// Whether there is neither an exchange nor a tunnel.
     var isIdle: Bool { share.exchanges.count == 0 && share.openings.count == 0 }
 
     /// Our own connection of an exchange.
@@ -47,15 +47,20 @@ extension TransportEngine {
         _ = loop.runIfAsleep { if hasNoCommands { lent = assumeIsolated { $0.lend(place) } } }
         guard let lent else { return }
         // If the loop's thread is awake, most likely these bytes have woken it, and it reads them.
-        let hasBytes = loop.isAsleep && briefWait.wait(for: lent)
+        let hasBytes = loop.isAsleep && waitLimits.wait(for: lent)
         atOnce(or: .pump(place)) { engine in
             engine.share.streams[place]?.takeBack(hasBytes: hasBytes)
             return true
         }
     }
 
+    /// Whether nothing but this tunnel goes on. Its opening lasts as long as itself.
+    private func isAlone(_ place: TunnelPlace) -> Bool {
+        share.exchanges.count == 0 && share.openings.count == 1 && share.streams[place] != nil
+    }
+
     private func lend(_ place: TunnelPlace) -> Int32? {
-        guard isIdle, share.streams.count == 1, Self.callerIsInPool else { return nil }
+        guard isAlone(place), Self.callerIsInPool else { return nil }
         return share.streams[place]?.lend()
     }
 

@@ -53,7 +53,7 @@ actor TransportEngine {
     private var isShutDown = false
     private let idleLifetime: Duration
     private let engine: HTTP1Engine
-    nonisolated let briefWait = BriefWait()
+    nonisolated let waitLimits = BriefWait.Limits.chosen
     let share: LoopShare
     /// What is known of relays from which nothing was heard for a while.
     var suspicions = RelaySuspicions()
@@ -67,7 +67,7 @@ actor TransportEngine {
     ) {
         self.whenRelayBreaks = whenRelayBreaks
         self.engine = engine
-        share = LoopShare(briefWait: briefWait)
+        share = LoopShare(waitLimits: waitLimits)
         CurlLibrary.prepare()
         self.loop = loop
         self.idleLifetime = idleLifetime
@@ -105,7 +105,7 @@ actor TransportEngine {
             return true
         }
         guard let lent else { return }
-        let hasBytes = briefWait.wait(for: lent)
+        let hasBytes = waitLimits.wait(for: lent)
         atOnce(or: .takeBack(exchange)) { engine in
             engine.takeBack(exchange, hasBytes: hasBytes)
             return true

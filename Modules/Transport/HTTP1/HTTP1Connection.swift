@@ -47,7 +47,7 @@ final class HTTP1Connection: HTTPConnection, DescriptorHandler, TurnTaker {
     private var received = LoadRecord.Bytes()
     private var sentAt = LoopInstant.never
     private var firstByteAt: LoopInstant?
-    private var briefWait: BriefWait
+    private let briefWait: BriefWait
     /// The caller's thread waits for the answer: the loop does not watch for it.
     private var isLent = false
     private var idleSince = LoopInstant.never
@@ -76,7 +76,7 @@ final class HTTP1Connection: HTTPConnection, DescriptorHandler, TurnTaker {
         self.handle = handle
         self.origin = origin
         self.pool = pool
-        briefWait = pool.share.briefWait
+        briefWait = BriefWait(pool.share.waitLimits)
         descriptor = link.descriptor
         isTLSWithServer = exchange.attempt.serverHandshake != nil
         var facts = exchange.attempt.connectionFacts(handle, proxy: pool.configuration.path.proxy)
@@ -351,7 +351,7 @@ final class HTTP1Connection: HTTPConnection, DescriptorHandler, TurnTaker {
     private func answerBegins() {
         let now = pool.now
         firstByteAt = now
-        briefWait.answered(after: now.elapsed(since: sentAt))
+        briefWait.answered(at: now, since: sentAt)
     }
 
     /// - Returns: how many bytes were read.

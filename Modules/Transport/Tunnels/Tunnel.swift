@@ -34,9 +34,8 @@ package final class Tunnel: ByteChannel {
     /// The end of TCP without TLS's close_notify is an error, not an end. Cancelling the task resets the tunnel.
     package func read(upTo limit: Int = .max) async throws(LoadError) -> [UInt8]? {
         ends.wire.callBegins()
-        let start = LoopInstant.now
-        if BriefWait.isAllowed(#isolation) { ends.waitBriefly() }
-        defer { ends.answered(after: LoopInstant.now.elapsed(since: start)) }
+        let start = ends.waitBriefly(BriefWait.isAllowed(#isolation))
+        defer { if let start { ends.answered(since: start) } }
         do throws(LoadError) {
             return try await ends.down.next(upTo: limit)
         } catch {
@@ -55,8 +54,10 @@ package final class Tunnel: ByteChannel {
     package func write(_ bytes: [UInt8]) async throws(LoadError) {
         if Task.isCancelled { throw .cancelled() }
         ends.wire.callBegins()
+        let result = ends.write(bytes)
+        if case .more = result { return }
         do throws(LoadError) {
-            try await ends.up.waitForRoom(behind: ends.write(bytes))
+            try await ends.up.waitForRoom(behind: result)
         } catch {
             throw reason(ofUnsent: error)
         }

@@ -28,13 +28,14 @@ final class TunnelEnds: Sendable {
     let wire: TunnelWire
     /// How many bytes have arrived.
     let received = Atomic(0)
-    /// Of ``BriefWait``: read and written by the task that reads.
-    private let quickAnswers = Atomic(0)
+    /// For the task that reads.
+    private let briefWait: BriefWait
 
     init(over wire: TunnelWire, on engine: TransportEngine) {
         let place = TunnelPlace(on: engine)
         self.place = place
         self.wire = wire
+        briefWait = BriefWait(engine.waitLimits)
         down = BodyPipe(hooks: .init(hasRoom: { place.resumeReceiving() }, wasDiscarded: { place.pump() }))
         up = BodyPipe(hooks: .init(hasBytes: { place.pump() }))
     }
@@ -52,24 +53,20 @@ final class TunnelEnds: Sendable {
         order.continuation(.failure(wire.ending ?? closed))
     }
 
-    private var briefWait: BriefWait {
-        var wait = place.engine.briefWait
-        wait.quickAnswers = quickAnswers.load(ordering: .relaxed)
-        return wait
-    }
-
     /// Waits for bytes on the caller's thread for a moment, if that is worthwhile.
-    func waitBriefly() {
+    ///
+    /// - Parameter isAllowed: whether the caller may wait (``BriefWait/isAllowed(_:)``).
+    /// - Returns: when the read began, for ``answered(since:)``; nil if this one tells nothing of later ones.
+    func waitBriefly(_ isAllowed: Bool) -> LoopInstant? {
         let engine = place.engine
-        if briefWait.isWorthwhile, !engine.loop.isCurrent, down.isIdle { engine.waitBriefly(for: place) }
+        guard isAllowed, !engine.loop.isCurrent else { return nil }
+        let start = LoopInstant.now
+        if briefWait.isWorthwhile, down.isIdle { engine.waitBriefly(for: place) }
+        return start
     }
 
-    /// A read has returned after this time.
-    func answered(after time: Duration) {
-        var wait = briefWait
-        wait.answered(after: time)
-        quickAnswers.store(wait.quickAnswers, ordering: .relaxed)
-    }
+    /// A read that began then has returned.
+    func answered(since start: LoopInstant) { briefWait.answered(at: .now, since: start) }
 
     /// Sends bytes on the caller's thread as far as they can be sent at once, and leaves the rest to the loop.
     func write(_ bytes: [UInt8]) -> BodyPipe.PushResult {
