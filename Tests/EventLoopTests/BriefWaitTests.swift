@@ -3,7 +3,7 @@ import SallyportEventLoop
 import Testing
 
 struct BriefWaitTests {
-    private let wait = BriefWait(BriefWait.Limits())
+    private let wait = BriefWait(.chosen)
 
     private func answers(_ count: Int, after microseconds: Int64 = 0) {
         let start = LoopInstant.now
