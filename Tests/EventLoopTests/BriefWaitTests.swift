@@ -3,18 +3,24 @@ import SallyportEventLoop
 import Testing
 
 struct BriefWaitTests {
-    private let wait = BriefWait(.chosen)
+    private final class Peer {
+        private let wait = BriefWait(.chosen)
 
-    private func answers(_ count: Int, after microseconds: Int64 = 0) {
-        let start = LoopInstant.now
-        for _ in 0..<count { wait.answered(at: start.advanced(byNanoseconds: microseconds * 1_000), since: start) }
+        var isWaitedFor: Bool { wait.isWorthwhile }
+
+        func answers(_ count: Int, after microseconds: Int64 = 0) {
+            let start = LoopInstant.now
+            for _ in 0..<count { wait.answered(at: start.advanced(byNanoseconds: microseconds * 1_000), since: start) }
+        }
     }
 
+    private let peer = Peer()
+
     @Test func itIsWorthwhileAfterSixteenQuickAnswers() {
-        answers(15, after: 200)
-        #expect(!wait.isWorthwhile)
-        answers(1)
-        #expect(wait.isWorthwhile)
+        peer.answers(15, after: 200)
+        #expect(!peer.isWaitedFor)
+        peer.answers(1)
+        #expect(peer.isWaitedFor)
     }
 
     @Test(arguments: [
@@ -24,29 +30,29 @@ struct BriefWaitTests {
         (4_000, 400), (60_000_000, 400),
     ])
     func aSlowAnswerIsMadeUpForByQuickOnes(_ microseconds: Int64, _ quickOnes: Int) {
-        answers(16)
-        answers(1, after: microseconds)
-        #expect(!wait.isWorthwhile)
-        answers(quickOnes - 1)
-        #expect(!wait.isWorthwhile)
-        answers(1)
-        #expect(wait.isWorthwhile)
+        peer.answers(16)
+        peer.answers(1, after: microseconds)
+        #expect(!peer.isWaitedFor)
+        peer.answers(quickOnes - 1)
+        #expect(!peer.isWaitedFor)
+        peer.answers(1)
+        #expect(peer.isWaitedFor)
     }
 
     @Test func slowAnswersInARowAreMadeUpForLikeOne() {
-        answers(9, after: 4_000)
-        answers(415)
-        #expect(!wait.isWorthwhile)
-        answers(1)
-        #expect(wait.isWorthwhile)
+        peer.answers(9, after: 4_000)
+        peer.answers(415)
+        #expect(!peer.isWaitedFor)
+        peer.answers(1)
+        #expect(peer.isWaitedFor)
     }
 
     @Test func muchPatienceIsNotSavedUp() {
-        answers(10_000)
-        answers(1, after: 480)
-        #expect(wait.isWorthwhile)
-        answers(1, after: 201)
-        #expect(!wait.isWorthwhile)
+        peer.answers(10_000)
+        peer.answers(1, after: 480)
+        #expect(peer.isWaitedFor)
+        peer.answers(1, after: 201)
+        #expect(!peer.isWaitedFor)
     }
 
     @Test func aWaitEndsWithItsTimeWithBytesAndWithTheConnection() {
