@@ -246,17 +246,48 @@ struct BriefWaitTests {
         try await waitingReader(throws: .connectionLost) { tunnel, _ in tunnel.close() }
     }
 
+    /// Sends the answers to twenty messages, and then does something else.
+    private func quickPeer(then body: @escaping @Sendable (TestConnection) -> Void) throws -> TestServer {
+        try TestServer { connection in
+            for _ in 0..<20 { connection.write(connection.read()) }
+            body(connection)
+            connection.awaitEnd()
+        }
+    }
+
     @Test func bytesThatComeLaterThanAWaitComeByTheLoop() async throws {
         let transport = transport(waiting: .milliseconds(50))
-        let server = try TestServer { connection in
-            for _ in 0..<20 { connection.write(connection.read()) }
+        let server = try quickPeer { connection in
             let last = connection.read()
             usleep(200_000)
             connection.write(last)
-            connection.awaitEnd()
         }
         let tunnel = try await self.tunnel(transport, to: server)
         try await exchange(tunnel, 21)
+        await transport.shutdown()
+    }
+
+    @Test func bytesAreReceivedThoughTheReaderStaysAway() async throws {
+        let (transport, server) = (transport(), try quickPeer { $0.write("more") })
+        let tunnel = try await self.tunnel(transport, to: server)
+        try await exchange(tunnel, 20)
+        let sent = tunnel.sentBytes
+        while tunnel.receivedBytes < sent + 4 { try await Task.sleep(for: .milliseconds(1)) }
+        await transport.shutdown()
+    }
+
+    private actor Reader {
+        func read(_ tunnel: Tunnel) async throws -> [UInt8]? { try await tunnel.read() }
+    }
+
+    @Test func anActorReadsOnAfterATaskThatWaitedItself() async throws {
+        let (transport, server) = (transport(), try quickPeer { $0.write($0.read()) })
+        let tunnel = try await self.tunnel(transport, to: server)
+        try await exchange(tunnel, 20)
+        let reader = Reader()
+        async let answer = reader.read(tunnel)
+        try await tunnel.write(Array("more".utf8))
+        #expect(try await answer == Array("more".utf8))
         await transport.shutdown()
     }
 }

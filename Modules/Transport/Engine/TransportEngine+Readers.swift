@@ -26,7 +26,8 @@ extension TransportEngine {
 // MARK: Brief waits
 
 // Tasks that are alone on the loop, and wait for the next bytes on their own thread for a moment (`BriefWait`). The loop
-// lends them the descriptor and does not watch it meanwhile, else its thread would wake for the same bytes.
+// lends them the descriptor and does not watch it meanwhile, else its thread would wake for the same bytes. An exchange
+// gives it back with its answer; a tunnel has it until its reader stays away.
 
 extension TransportEngine {
     /// Whether there is neither an exchange nor a tunnel.
@@ -42,26 +43,27 @@ extension TransportEngine {
     }
 
     /// Waits until bytes may have arrived at a tunnel, if nothing else goes on.
-    nonisolated func waitBriefly(for place: TunnelPlace) {
-        var lent: Int32?
-        _ = loop.runIfAsleep { if hasNoCommands { lent = assumeIsolated { $0.lend(place) } } }
-        guard let lent else { return }
-        // If the loop's thread is awake, most likely these bytes have woken it, and it reads them.
-        let hasBytes = loop.isAsleep && waitLimits.wait(for: lent)
-        atOnce(or: .pump(place)) { engine in
-            engine.share.streams[place]?.takeBack(hasBytes: hasBytes)
+    nonisolated func waitBriefly(for ends: TunnelEnds) {
+        guard Self.callerIsInPool, ends.isLent || lend(ends.place) else { return ends.leaveToLoop() }
+        ends.noteUse()
+        // A loop whose thread is awake may be reading these bytes.
+        let hasBytes = loop.isAsleep && waitLimits.wait(for: ends.descriptor)
+        atOnce(or: .pump(ends.place)) { engine in
+            engine.share.streams[ends.place]?.takeBack(hasBytes: hasBytes, mayStay: engine.hasOneTunnelAlone)
             return true
         }
     }
 
-    /// Whether nothing but this tunnel goes on. Its opening lasts as long as itself.
-    private func isAlone(_ place: TunnelPlace) -> Bool {
-        share.exchanges.count == 0 && share.openings.count == 1 && share.streams[place] != nil
+    private nonisolated func lend(_ place: TunnelPlace) -> Bool {
+        let isLent = loop.runIfAsleep {
+            hasNoCommands && assumeIsolated { $0.hasOneTunnelAlone && $0.share.streams[place]?.lend() ?? false }
+        }
+        return isLent ?? false
     }
 
-    private func lend(_ place: TunnelPlace) -> Int32? {
-        guard isAlone(place), Self.callerIsInPool else { return nil }
-        return share.streams[place]?.lend()
+    /// Whether nothing but one open tunnel goes on. Its opening lasts as long as itself.
+    private var hasOneTunnelAlone: Bool {
+        share.exchanges.count == 0 && share.openings.count == 1 && share.streams.count == 1
     }
 
     /// Whether the current task runs on Swift's own threads. Those of another executor, such as an event loop of NIO's,

@@ -30,11 +30,16 @@ final class TunnelEnds: Sendable {
     let received = Atomic(0)
     /// For the task that reads.
     private let briefWait: BriefWait
+    /// At which a reader waits on its own thread.
+    let descriptor: Int32
+    private let lent = Atomic(false)
+    private let used = Atomic(false)
 
-    init(over wire: TunnelWire, on engine: TransportEngine) {
+    init(over wire: TunnelWire, _ descriptor: Int32, on engine: TransportEngine) {
         let place = TunnelPlace(on: engine)
         self.place = place
         self.wire = wire
+        self.descriptor = descriptor
         briefWait = BriefWait(engine.waitLimits)
         down = BodyPipe(hooks: .init(hasRoom: { place.resumeReceiving() }, wasDiscarded: { place.pump() }))
         up = BodyPipe(hooks: .init(hasBytes: { place.pump() }))
@@ -53,17 +58,36 @@ final class TunnelEnds: Sendable {
         order.continuation(.failure(wire.ending ?? closed))
     }
 
+    /// Whether the loop leaves it to the reader to wait for bytes. Set by the loop.
+    var isLent: Bool {
+        get { lent.load(ordering: .relaxed) }
+        set { lent.store(newValue, ordering: .relaxed) }
+    }
+
+    /// A reader waits itself.
+    func noteUse() { used.store(true, ordering: .relaxed) }
+
+    /// Whether a reader has waited itself since the last call.
+    func takeUse() -> Bool { used.exchange(false, ordering: .relaxed) }
+
     /// Waits for bytes on the caller's thread for a moment, if that is worthwhile.
     ///
     /// - Parameter isAllowed: whether the caller may wait (``BriefWait/isAllowed(_:)``).
     /// - Returns: when the read began, for ``answered(since:)``; nil if this one tells nothing of later ones.
     func waitBriefly(_ isAllowed: Bool) -> LoopInstant? {
         let engine = place.engine
-        guard isAllowed, !engine.loop.isCurrent else { return nil }
+        guard isAllowed, !engine.loop.isCurrent else {
+            leaveToLoop()
+            return nil
+        }
         let start = LoopInstant.now
-        if briefWait.isWorthwhile, down.isIdle { engine.waitBriefly(for: place) }
+        guard down.isIdle else { return start }
+        if briefWait.isWorthwhile { engine.waitBriefly(for: self) } else { leaveToLoop() }
         return start
     }
+
+    /// The reader does not wait itself: the loop watches the descriptor again.
+    func leaveToLoop() { if isLent { place.pump() } }
 
     /// A read that began then has returned.
     func answered(since start: LoopInstant) { briefWait.answered(at: .now, since: start) }

@@ -23,6 +23,8 @@ final class TunnelStream: LoopObject {
     /// The state of TLS that is being begun; nil while bytes flow.
     var securing: TunnelSecuring?
     private var isDownFull = false
+    var isLendingTimed = false
+    private(set) lazy var lendingTimer = LoopTimer { [weak self] in self?.lendingIsDue() }
     /// There may be bytes to read; otherwise the connection reports when it is ready for `readInterest`.
     var isReadable = true
     private var readInterest = Interest.read
@@ -50,7 +52,7 @@ final class TunnelStream: LoopObject {
         scratch = pool.share.scratch
         wire = TunnelWire(link, opening.request.limits, facts)
         wire.received()
-        ends = TunnelEnds(over: wire, on: opening.handle.engine)
+        ends = TunnelEnds(over: wire, descriptor, on: opening.handle.engine)
         (down, up) = (ends.down, ends.up)
         pool.share.streams.insert(self)
     }
@@ -67,6 +69,7 @@ final class TunnelStream: LoopObject {
     /// Transfers as many bytes as possible in both directions, and waits for the rest.
     func pump() {
         guard pool != nil, !isLost else { return }
+        ends.isLent = false
         guard securing == nil else { return goOnSecuring() }
         sendInterest = sendAll()
         pumpDown()
@@ -77,33 +80,23 @@ final class TunnelStream: LoopObject {
     /// - Returns: whether it was done; false while TLS is begun.
     func receives() -> Bool {
         guard securing == nil else { return false }
+        ends.isLent = false
         if pool != nil, !isLost { pumpDown() }
         return true
     }
 
-    /// Leaves it to the reader's thread to wait for bytes at the descriptor, until ``takeBack(hasBytes:)``.
-    ///
-    /// - Returns: the descriptor; nil if the loop waits for something else too.
-    func lend() -> Int32? {
-        guard let pool, securing == nil, sendInterest.isEmpty, readInterest == .read, !isReadable, !isDownFull,
-            !isDownEnded
-        else { return nil }
-        pool.loop.watch(descriptor, for: .none, handler: self)
-        return descriptor
-    }
-
-    /// The loop watches the descriptor again.
-    func takeBack(hasBytes: Bool) {
-        if hasBytes { isReadable = true }
-        pump()
-    }
-
-    private func pumpDown() {
+    func pumpDown() {
         isDownFull = false
         receiveAll()
         guard pool != nil, !isLost else { return }
         if isUpEnded && isDownEnded { return close() }
+        if staysLent() { return }
         wait(for: !isDownFull && !isDownEnded ? sendInterest.union(readInterest) : sendInterest)
+    }
+
+    /// Whether the loop waits for nothing but bytes to read.
+    var mayBeLent: Bool {
+        securing == nil && sendInterest.isEmpty && readInterest == .read && !isReadable && !isDownFull && !isDownEnded
     }
 
     /// Waits until the socket is ready for this.
@@ -263,6 +256,7 @@ final class TunnelStream: LoopObject {
         if !isClosed { link?.willReset() }
         link?.free(isRegular: isClosed && !isLost)
         pool.loop.forget(descriptor)
+        if isLendingTimed { pool.loop.set(lendingTimer, at: nil) }
         end(with: failure)
         securing.take()?.continuation?(.failure(failure))
         wire.ended()
@@ -303,6 +297,7 @@ extension TunnelStream: DescriptorHandler, TurnTaker {
 
     func descriptorIsReady(_ descriptor: Int32, _ readiness: Interest) {
         guard pool != nil, !isLost else { return }
+        ends.isLent = false
         guard securing == nil else { return goOnSecuring() }
         isReadable = true
         // The pipe reports bytes that were written since.
