@@ -65,6 +65,13 @@ struct BriefWaitTests {
         throw Unexpected("The loop has no thread.")
     }
 
+    /// Expects something in one of many tries. On a busy machine, the loop's thread may be awake in any of them, and is
+    /// left to do the work.
+    private func inOneOfManyTries(_ holds: () async throws -> Bool) async throws {
+        for _ in 0..<100 where try await holds() { return }
+        Issue.record("It held in none of 100 tries.")
+    }
+
     /// A server that answers so many requests over each connection, and then does something else.
     private func server(
         answering count: Int, then body: @escaping @Sendable (TestConnection) -> Void = { $0.awaitEnd() }
@@ -85,9 +92,14 @@ struct BriefWaitTests {
         let (transport, threads) = (transport(), Threads(loops))
         for _ in 0..<Self.warmUp { _ = try await get(transport, server, threads) }
         #expect(threads.others == 0)
-        for _ in 0..<200 { #expect(try await get(transport, server, threads) == "ok") }
-        // The loop's thread may be awake when a wait begins or ends.
-        #expect(threads.others > 100)
+        try await inOneOfManyTries {
+            let before = threads.others
+            for _ in 0..<50 {
+                let body = try await get(transport, server, threads)
+                #expect(body == "ok")
+            }
+            return threads.others - before >= 40
+        }
         await transport.shutdown()
     }
 
@@ -216,9 +228,11 @@ struct BriefWaitTests {
         let (server, transport) = (try echo(), transport())
         let tunnel = try await self.tunnel(transport, to: server)
         try await exchange(tunnel, Self.warmUp)
-        let before = try sleeps()
-        try await exchange(tunnel, 200)
-        #expect(try sleeps() - before < 50)
+        try await inOneOfManyTries {
+            let before = try sleeps()
+            try await exchange(tunnel, 50)
+            return try sleeps() - before <= 10
+        }
         tunnel.closeWrite()
         let end = try await tunnel.read()
         #expect(end == nil)
