@@ -74,8 +74,8 @@ struct GatewayClient: AuthTokenKeySource, AuthTokenService {
         var answer: Answer?
         do {
             try await channel.executeThenClose { inbound, outbound in
-                try await outbound.write(.head(head))
-                try await outbound.write(.end(nil))
+                // In one write: the gateway may answer the head and close before a second one, which would fail then.
+                try await outbound.write(contentsOf: [.head(head), .end(nil)])
                 answer = try await Self.read(inbound)
             }
         } catch {
