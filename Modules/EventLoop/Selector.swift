@@ -125,10 +125,12 @@ extension Selector {
             unsafe epoll_wait(epoll, &buffer, Int32(buffer.count), milliseconds)
         }
 
-        /// Waits for at least one event. Where a wait is expected to be brief it begins with a limit, a period of most
-        /// kernels' clock: the kernel then leaves that clock running, which it otherwise stops and starts again for each
-        /// wait of an idle processor, for 7 % of a small exchange in a virtual machine. On a busy processor the limit
-        /// itself costs more than it saves, so it is not for waits that find several events, or work of other threads.
+        /// Waits for at least one event.
+        ///
+        /// If the wait is expected to be brief, it has a limit at first: a period of most kernels' clock. The kernel then
+        /// leaves that clock running. Otherwise it stops the clock and starts it again for each wait of an idle
+        /// processor, which takes 7 % of a small exchange in a virtual machine. On a busy processor the limit costs more
+        /// than it saves: after a wait that has found several events, or work of other threads, there is none.
         private mutating func wait() -> Int32 {
             guard isBriefWaitExpected else {
                 let start = LoopInstant.now
@@ -141,7 +143,7 @@ extension Selector {
             return count > 0 ? count : poll(for: -1)
         }
 
-        /// Whether a poll has found one descriptor, and not the bell.
+        /// Whether a poll has found one watched descriptor, and neither the bell nor the timer.
         private func hasFoundOne(_ count: Int32) -> Bool {
             unsafe count == 1 && Token(bits: buffer[0].data.u64).generation != 0
         }

@@ -3,8 +3,8 @@ import SallyportBase
 import SallyportEventLoop
 import Testing
 
-/// How a loop's thread waits for descriptors: after a brief wait for one of them, for a few milliseconds first, and then
-/// without a limit.
+/// How a loop's thread waits for descriptors. After a brief wait that found one descriptor, the next wait has a limit of a
+/// few milliseconds, and goes on without a limit if nothing has come by then.
 @Suite(.timeLimit(.minutes(1)))
 struct WaitTests {
     private let loop = EventLoop(name: "waits")
@@ -25,7 +25,7 @@ struct WaitTests {
         }
     }
 
-    /// Makes the descriptor ready so often, each time once it was handled and the loop has slept for a while.
+    /// Makes the descriptor ready `count` times, each time after a pause, and waits until the loop has handled it.
     private func makeReady(_ count: Int, after microseconds: UInt32) {
         for _ in 0..<count {
             usleep(microseconds)
@@ -59,7 +59,7 @@ struct WaitTests {
         await watch()
         makeReady(20, after: 200)
         let before = await sleeps()
-        // To ask for it wakes the thread, and so does the end of a brief wait.
+        // Asking for the count wakes the thread, and so does the limit of the wait before.
         usleep(200_000)
         #expect(await sleeps() - before <= 6)
         await loop.shutdown()
