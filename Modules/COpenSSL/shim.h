@@ -18,6 +18,25 @@ static inline void sallyport_clear_errors(void) {
 }
 
 // Stacks are macros, which Swift does not see.
+
+/// The number of certificates and revocation lists in a store.
+static inline int sallyport_contents_count(X509_STORE *store) {
+    return sk_X509_OBJECT_num(X509_STORE_get0_objects(store));
+}
+
+/// Adds all certificates and revocation lists of a store to another one, which shares them. 0 on failure.
+static inline int sallyport_add_contents(X509_STORE *from, X509_STORE *to) {
+    const STACK_OF(X509_OBJECT) *contents = X509_STORE_get0_objects(from);
+    for (int index = 0; index < sk_X509_OBJECT_num(contents); index++) {
+        X509_OBJECT *object = sk_X509_OBJECT_value(contents, index);
+        X509 *certificate = X509_OBJECT_get0_X509(object);
+        X509_CRL *list = X509_OBJECT_get0_X509_CRL(object);
+        if (certificate != NULL && !X509_STORE_add_cert(to, certificate)) return 0;
+        if (list != NULL && !X509_STORE_add_crl(to, list)) return 0;
+    }
+    return 1;
+}
+
 static inline int sallyport_chain_count(const STACK_OF(X509) *chain) { return chain == NULL ? 0 : sk_X509_num(chain); }
 
 /// The DER of a certificate of the chain; its length, and where `bytes` is not NULL the bytes. Negative on failure.

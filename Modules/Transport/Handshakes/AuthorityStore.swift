@@ -21,21 +21,21 @@ final class AuthorityStore: @unchecked Sendable {
         var lists: [[UInt8]]
     }
 
-    /// Nil if the system's file cannot be read.
-    private init?(_ contents: Contents) {
+    /// - Parameter system: the authorities of the system's file, if the contents have it.
+    private init?(_ contents: Contents, _ system: SystemAuthorities?) {
         guard let store = unsafe X509_STORE_new() else { return nil }
         unsafe self.store = store
         // Like libcurl: an anchor need not be self-signed.
         _ = unsafe X509_STORE_set_flags(store, UInt(X509_V_FLAG_TRUSTED_FIRST | X509_V_FLAG_PARTIAL_CHAIN))
-        if let file = contents.system, unsafe X509_STORE_load_file(store, file.path) != 1 {
-            ERR_clear_error()
-            return nil
-        }
+        if let system, unsafe !system.add(to: store) { return nil }
         for anchor in contents.anchors { unsafe Self.add(anchor, to: store) }
         for list in contents.lists { unsafe Self.addList(list, to: store) }
     }
 
     deinit { unsafe X509_STORE_free(store) }
+
+    /// The number of certificates and revocation lists.
+    var count: Int { Int(unsafe sallyport_contents_count(store)) }
 
     /// Uses this store in a context, which releases the one that it had before.
     func use(in context: OpaquePointer) { unsafe SSL_CTX_set1_cert_store(context, store) }
@@ -62,18 +62,35 @@ final class AuthorityStore: @unchecked Sendable {
     // MARK: Those that there are
 
     private struct Weak { weak var store: AuthorityStore? }
-    private static let known = Lock<[Contents: Weak]>([:])
 
-    /// The existing store with these contents, if there is one, else a new one.
-    static func of(_ contents: Contents) -> AuthorityStore? {
-        // Made under the lock: a second thread that needs the same store waits for it instead of making another.
-        known.withLock { known in
-            if let store = known[contents]?.store { return store }
-            known = known.filter { $0.value.store != nil }
-            let store = AuthorityStore(contents)
-            known[contents] = Weak(store: store)
+    private struct Known {
+        var stores: [Contents: Weak] = [:]
+        /// By the file's path. Kept without a store that uses them: an app that opens an instance anew needs them again.
+        var system: [String: SystemAuthorities] = [:]
+
+        mutating func authorities(in file: FileStamp) -> SystemAuthorities? {
+            if let known = system[file.path], known.stamp == file { return known }
+            system[file.path] = SystemAuthorities(file)
+            return system[file.path]
+        }
+
+        mutating func store(of contents: Contents) -> AuthorityStore? {
+            if let store = stores[contents]?.store { return store }
+            stores = stores.filter { $0.value.store != nil }
+            let system = contents.system.flatMap { authorities(in: $0) }
+            if contents.system != nil && system == nil { return nil }
+            let store = AuthorityStore(contents, system)
+            stores[contents] = Weak(store: store)
             return store
         }
+    }
+
+    private static let known = Lock(Known())
+
+    /// The existing store with these contents, if there is one, else a new one. Nil if the system's file cannot be read.
+    static func of(_ contents: Contents) -> AuthorityStore? {
+        // Made under the lock: a second thread that needs the same store waits for it instead of making another.
+        known.withLock { $0.store(of: contents) }
     }
 }
 

@@ -1,3 +1,4 @@
+import Foundation
 import SallyportCore
 import TestSupport
 import Testing
@@ -45,6 +46,17 @@ struct AuthorityStoreTests {
         #expect(try AuthorityStore.of(contents(path)) === first)
         try folder.write(authority.pem + TestAuthority().pem, to: "authorities.pem")
         #expect(try AuthorityStore.of(contents(path)) !== first)
+    }
+
+    @Test func storesOfDifferentContentsShareOneReadingOfAFile() throws {
+        let file = FileStamp(try folder.write(authority.pem + TestAuthority().pem, to: "authorities.pem"))
+        let first = try #require(AuthorityStore.of(.init(system: file, anchors: [], lists: [])))
+        #expect(first.count == 2)
+        try FileManager.default.removeItem(atPath: folder.file("authorities.pem"))
+        let more = try #require(
+            AuthorityStore.of(.init(system: file, anchors: [try TestAuthority().der], lists: [])))
+        #expect(more.count == 3)
+        #expect(first.count == 2, "what one store has besides is no other's")
     }
 
     @Test func anUnreadableFileIsNotAnEmptySetOfAuthorities() throws {
