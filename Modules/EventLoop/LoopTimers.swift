@@ -2,10 +2,16 @@
 package final class LoopTimer {
     private let handler: () -> Void
     fileprivate(set) var deadline = LoopInstant.never
+    /// It was taken from the loop to fire. A timer that fires before it in the same turn may unset it, or set it anew.
+    fileprivate var isTaken = false
 
     package init(_ handler: @escaping () -> Void) { self.handler = handler }
 
-    fileprivate func fire() { handler() }
+    fileprivate func fire() {
+        guard isTaken else { return }
+        isTaken = false
+        handler()
+    }
 }
 
 /// The timers of one loop. There are few, one or two for each engine, so they are not sorted.
@@ -18,7 +24,7 @@ struct LoopTimers {
 
     mutating func set(_ timer: LoopTimer, at deadline: LoopInstant?) {
         let old = timer.deadline
-        timer.deadline = deadline ?? .never
+        (timer.deadline, timer.isTaken) = (deadline ?? .never, false)
         if old == .never, timer.deadline != .never { timers.append(timer) }
         if old != .never, timer.deadline == .never { timers.removeAll { $0 === timer } }
         if timer.deadline < earliest { earliest = timer.deadline } else if old == earliest { findEarliest() }
@@ -41,7 +47,7 @@ struct LoopTimers {
         guard earliest <= now else { return [] }
         let due = timers.filter { $0.deadline <= now }.sorted { $0.deadline < $1.deadline }
         timers.removeAll { $0.deadline <= now }
-        for timer in due { timer.deadline = .never }
+        for timer in due { (timer.deadline, timer.isTaken) = (.never, true) }
         findEarliest()
         return due
     }
@@ -50,7 +56,7 @@ struct LoopTimers {
 }
 
 extension LoopTimer {
-    /// Fires timers taken from a loop; each may set itself anew.
+    /// Fires timers taken from a loop; each may set itself and others anew, or unset others.
     static func fire(_ timers: [LoopTimer]) {
         for timer in timers { timer.fire() }
     }

@@ -125,6 +125,31 @@ struct EventLoopTests {
         await loop.shutdown()
     }
 
+    /// The owner of a timer that was unset may be gone.
+    @Test func aTimerThatAnotherOneChangesDoesNotFireThoughBothAreDue() async {
+        let loop = EventLoop(name: "test")
+        let fired = Lock<[String]>([])
+        await withCheckedContinuation { continuation in
+            loop.execute {
+                let unset = LoopTimer { fired.withLock { $0.append("unset") } }
+                let moved = LoopTimer { fired.withLock { $0.append("moved") } }
+                let now = LoopInstant.now
+                let first = LoopTimer {
+                    fired.withLock { $0.append("first") }
+                    loop.set(unset, at: nil)
+                    loop.set(moved, at: now.advanced(by: .milliseconds(8)))
+                    loop.set(LoopTimer { continuation.resume() }, at: now.advanced(by: .milliseconds(12)))
+                }
+                loop.set(first, at: now.advanced(by: .milliseconds(1)))
+                loop.set(unset, at: now.advanced(by: .milliseconds(2)))
+                loop.set(moved, at: now.advanced(by: .milliseconds(3)))
+                while LoopInstant.now < now.advanced(by: .milliseconds(4)) {}
+            }
+        }
+        #expect(fired.withLock { $0 } == ["first", "moved"])
+        await loop.shutdown()
+    }
+
     @Test func shutdownRunsWhatWasEnqueuedAndIsIdempotent() async {
         for _ in 0..<60 {
             let loop = EventLoop(name: "test")

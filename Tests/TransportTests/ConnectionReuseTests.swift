@@ -1,3 +1,4 @@
+import Glibc
 import HTTPTypes
 import SallyportBase
 import SallyportCore
@@ -83,6 +84,19 @@ struct ConnectionReuseTests {
         #expect(!facts.isReused && server.acceptedConnections == 3)
         pending.body.discard()
         #expect(try await eventually { slow.openConnections == 0 && server.openConnections == 0 })
+    }
+
+    /// After long work, a loop finds the end of a path's connections due together with libcurl's timer for the path.
+    @Test func aPathIsClosedThoughItsTimerIsDueToo() async throws {
+        let server = try TestServer { $0.answerAll("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok") }
+        let loops = EventLoopGroup(count: 1, name: "test")
+        let transport = Transport(loops: loops, idleLifetime: .milliseconds(80))
+        _ = try await get(transport, ExchangeRequest(.get, server.url()), ConnectionPath())
+        try await Task.sleep(for: .milliseconds(110))
+        loops.loops[0].execute { usleep(300_000) }
+        #expect(try await eventually { server.openConnections == 0 })
+        await transport.shutdown()
+        await loops.shutdown()
     }
 
     /// Tasks that run on a loop keep their connections there; all others share those of one loop.
