@@ -1,7 +1,9 @@
+import Foundation
 import Glibc
 import SallyportBase
 import SallyportCore
 import SallyportEventLoop
+import SallyportLoading
 import SallyportTransport
 import TestSupport
 import Testing
@@ -127,6 +129,24 @@ extension TunnelTests {
         try await Task.sleep(for: .milliseconds(1100))
         _ = try await transport.tunnel(TunnelRequest(to: other.endpoint), via: ConnectionPath())
         #expect(try await readAll(first) == bytes)
+    }
+
+    /// A server that sends much and reads slowly does not decide how much is read ahead.
+    @Test func aWriterMakesNoRoomForTheReader() async throws {
+        let piece = [UInt8](repeating: 7, count: 64 << 10)
+        let server = try TestServer { connection in
+            Thread.detachNewThread { while connection.write(piece) {} }
+            while !connection.read(upTo: piece.count).isEmpty { usleep(1000) }
+        }
+        let received = Lock<Int?>(nil)
+        var request = try TunnelRequest(to: server.endpoint)
+        request.reporter = { report in received.withLock { $0 = report.received.body } }
+        let tunnel = try await transport.tunnel(request, via: ConnectionPath())
+        for _ in 0..<512 { try await tunnel.write(piece) }
+        tunnel.close()
+        #expect(try await eventually { received.withLock { $0 } != nil })
+        let count = try #require(received.withLock { $0 })
+        #expect(count <= 320 << 10)
     }
 
     /// The server reads nothing yet: the end of our side waits for room, as the bytes before it do.

@@ -1,4 +1,5 @@
 internal import SallyportEventLoop
+internal import SallyportLoading
 
 // A reader's thread that waits for bytes itself has the tunnel's descriptor, and the loop does not watch it. It stays
 // lent between reads: the next answer of a quick peer may come before the next read begins, and would wake the loop's
@@ -22,8 +23,10 @@ extension TunnelStream {
     /// - Parameter mayStay: whether the descriptor may stay lent, if there are bytes. Otherwise the loop watches it again.
     func takeBack(hasBytes: Bool, mayStay: Bool) {
         if hasBytes { isReadable = true }
-        guard hasBytes, mayStay, ends.isLent else { return pump() }
+        guard hasBytes, mayStay, ends.isLent, securing == nil else { return pump() }
         pumpDown()
+        // A part of a TLS record brings no bytes. The reader is about to suspend, so the loop must watch for the rest.
+        if ends.isLent, down.isIdle { pump() }
     }
 
     /// Called when everything that has come was read.

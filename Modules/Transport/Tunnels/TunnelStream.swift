@@ -86,7 +86,8 @@ final class TunnelStream: LoopObject {
     }
 
     func pumpDown() {
-        isDownFull = false
+        // Only its reader makes room, not what is written meanwhile.
+        if isDownFull, down.bufferedBytes < BodyPipe.Watermarks.standard.low { isDownFull = false }
         receiveAll()
         guard pool != nil, !isLost else { return }
         if isUpEnded && isDownEnded { return close() }
