@@ -120,6 +120,9 @@ final class EasyHandle {
         set(CURLOPT_PATH_AS_IS, 1)
         set(CURLOPT_HTTP_CONTENT_DECODING, 0)
         set(CURLOPT_TCP_KEEPALIVE, 1)
+        // A transfer that ends while its name is looked up leaves the resolver's thread to itself. Otherwise libcurl waits
+        // for that thread, and with it the whole loop: for as long as a silent name server is asked.
+        set(CURLOPT_QUICK_EXIT, 1)
         // libcurl frees its buffer between transfers; from 64 KiB on, that makes malloc consolidate its whole heap each
         // time.
         set(CURLOPT_BUFFERSIZE, 48 << 10)
