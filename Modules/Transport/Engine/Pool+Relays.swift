@@ -33,12 +33,13 @@ extension Pool {
     /// Whether a request whose connection broke is sent again through another relay: the answer has not begun, and the
     /// request may be repeated.
     func moves(_ member: any PoolMember, after failure: LoadError) -> Bool {
+        // Without a relay left, all of them have been tried.
         guard failure.code == .connectionLost, let exchange = member as? Exchange, mayMove(exchange),
-            exchange.rewindBody()
+            let relay = exchange.attempt.relays.first, exchange.rewindBody()
         else { return false }
         let attempt = exchange.attempt
-        (attempt.movedFrom, attempt.moves) = (attempt.relays.first, attempt.moves + 1)
-        attempt.relays = relaysToTry(after: attempt.movedFrom)
+        (attempt.movedFrom, attempt.moves) = (relay, attempt.moves + 1)
+        attempt.relays = relaysToTry(after: relay)
         return true
     }
 
@@ -71,7 +72,9 @@ extension Pool {
         else { return false }
         if let handle = attempt.transfer, [.nameLookup, .connect, .relayTLS].contains(attempt.reachedStep) {
             guard attempt.relays.count > 1 || attempt.hasOtherCluster else { return false }
-            guard now >= attempt.dialed.advanced(by: RelayWatch.patience) else { return true }
+            guard now >= attempt.dialed.advanced(by: RelayWatch.patience), !waitsForSibling(member, relay) else {
+                return true
+            }
             attempt.relays.removeFirst()
             access.failover.failed(relay)
             guard !attempt.relays.isEmpty else {
@@ -84,6 +87,19 @@ extension Pool {
         guard let since = silence(of: member) else { return false }
         if now >= since.advanced(by: RelayWatch.patience) { suspects?(relay, access) }
         return true
+    }
+
+    /// Whether libcurl makes no connection for a member, because it waits to learn whether another one may be shared: that
+    /// one may be held up by the server, and says nothing about the relay.
+    private func waitsForSibling(_ member: any PoolMember, _ relay: Endpoint) -> Bool {
+        let attempt = member.attempt
+        guard attempt.reachedStep == .nameLookup, let origin = attempt.claim?.origin, mayShare(origin) else {
+            return false
+        }
+        return allMembers.contains { other in
+            other !== member && other.attempt.claim?.origin == origin && other.attempt.transfer != nil
+                && other.attempt.relays.first == relay && other.attempt.reachedStep != .nameLookup
+        }
     }
 
     /// Since when a member waits for a relay or for the server behind it; nil if it does not.
