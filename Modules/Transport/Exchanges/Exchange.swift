@@ -193,6 +193,8 @@ extension Exchange {
     func willConnect(_ descriptor: Int32) -> Bool {
         let verdict = state.willConnect(hasSentNothing: hasSentNothing, canStartAnew: canStartAnew)
         guard obeys(verdict) else { return false }
+        // libcurl may connect anew within a transfer, if the server refused the stream or asked for HTTP/1.1.
+        attempt.startOver()
         attempt.step = .connect
         pool?.opened(descriptor, to: attempt.claim?.origin)
         if pool?.configuration.path.owner != nil { notes.madeConnection = ExchangeNotes.nextConnection() }
