@@ -18,11 +18,15 @@ extension Pool {
     /// How many exchanges with an origin that has chosen HTTP/1.1 libcurl carries before its connections are replaced
     /// by ours: this saves an app that sends only a few requests another handshake.
     private static var carriedLimit: Int { 8 }
+    /// The number of origins for which that is counted.
+    private static var mostCarried: Int { 4096 }
 
     /// libcurl is about to send an exchange to an origin that could have one of our connections.
     ///
     /// - Returns: whether the connection is closed afterwards.
     func lastOverTransfer(to origin: Origin) -> Bool {
+        // Most origins are visited once or twice, and never again.
+        if carried.count >= Self.mostCarried { carried = [:] }
         carried[origin, default: 0] += 1
         return carried[origin, default: 0] >= Self.carriedLimit
     }
