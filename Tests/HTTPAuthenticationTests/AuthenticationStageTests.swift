@@ -20,14 +20,16 @@ struct AuthenticationStageTests {
     private func load(
         _ url: String = "https://a.example/docs/a", principal: Principal = .instance,
         setting change: (inout LoadRequest) -> Void = { _ in }, timeout: Duration = .seconds(60),
-        asking responder: (any ChallengeResponder)? = nil, gate: (any AccessGate)? = nil
+        asking responder: (any ChallengeResponder)? = nil, gate: (any AccessGate)? = nil,
+        through between: [any LoadStage] = []
     ) async throws -> Int {
         var request = try LoadRequest.get(url)
         change(&request)
         let context = LoadContext(
             requestID: 1, logger: Logger(label: "test"), deadline: .now + timeout, idleTimeout: .seconds(60),
             principal: principal, responder: responder)
-        let chain = LoadChain([AuthenticationStage(credentials: storage, gate: gate), server])
+        let stages: [any LoadStage] = [AuthenticationStage(credentials: storage, gate: gate)] + between + [server]
+        let chain = LoadChain(stages)
         return try await chain.load(request, in: context).head.status.code
     }
 
@@ -86,6 +88,28 @@ struct AuthenticationStageTests {
         let once = Credential(user: "ann", password: Redacted("secret"), persistence: .none)
         #expect(try await load(asking: StubResponder([.use(once)])) == 200)
         #expect(try await load() == 401)
+    }
+
+    /// Clears the credentials when the server's answer is on its way.
+    private struct ClearingStage: LoadStage {
+        let storage: CredentialStorage
+
+        func load(
+            _ request: LoadRequest, in context: LoadContext, next: LoadChain
+        ) async throws(LoadError) -> LoadResponse {
+            let response = try await next.load(request, in: context)
+            await storage.clear()
+            return response
+        }
+    }
+
+    @Test func whatWasClearedDuringALoadDoesNotComeBackWithItsAnswer() async throws {
+        #expect(try await load(setting: { $0.options.credential = Self.good }) == 200)
+        #expect(try await load(through: [ClearingStage(storage: storage)]) == 200)
+        #expect(storage.knowsNobody)
+        #expect(await storage.credential(for: Self.space, of: .instance) == nil)
+        #expect(try await load() == 401)
+        #expect(server.users == [nil, "ann", "ann", nil], "the load after the removal is sent without a user")
     }
 
     // MARK: Failures
@@ -209,7 +233,7 @@ struct AuthenticationStageTests {
     @Test func realmsThatAServerMakesUpAreForgottenInTheEnd() async {
         for number in 0...CredentialBook.limit {
             let space = ProtectionSpace(origin: "https://a.example:443", realm: "\(number)", method: .basic)
-            await storage.accepted(Self.good, for: space, of: .instance, scopes: ["/"])
+            await storage.accepted(Self.good, for: space, of: .instance, scopes: ["/"], since: storage.generation)
         }
         let first = ProtectionSpace(origin: "https://a.example:443", realm: "0", method: .basic)
         let second = ProtectionSpace(origin: "https://a.example:443", realm: "1", method: .basic)

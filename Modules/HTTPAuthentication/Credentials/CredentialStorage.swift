@@ -18,6 +18,8 @@ public actor CredentialStorage: InstancePart {
     private var book = CredentialBook()
     /// Read by each load, so that a load without credentials does not wait for the actor.
     private nonisolated let isEmpty = Atomic(true)
+    /// How often credentials were removed: what a load found before a removal must not come back after it.
+    private nonisolated let removals = Atomic<UInt64>(0)
     private let followers: [any CredentialFollower]
 
     /// - Parameter followers: called by each ``clear(for:)``, one after the other, so that the principal's other data for
@@ -35,8 +37,8 @@ public actor CredentialStorage: InstancePart {
     /// removes the cookies that the instance would send to those servers for the principal, and their responses from
     /// the cache. When the call returns, all this is done in memory and in the store.
     ///
-    /// Running loads are not ended. Connections on which a server knows the user (NTLM) are closed; all others are
-    /// separate for each principal anyway.
+    /// Running loads are not ended, but what a server accepts in one of them is not kept. Connections on which a server
+    /// knows the user (NTLM) are closed; all others are separate for each principal anyway.
     public func clear(for method: AuthenticationMethod? = nil) async {
         let places = await forget(method)
         for follower in followers { await follower.credentialsCleared(for: method, at: places) }
@@ -51,6 +53,7 @@ public actor CredentialStorage: InstancePart {
     /// Removes only the credentials; returns the servers that had them.
     @discardableResult
     func forget(_ method: AuthenticationMethod? = nil) async -> [CredentialPlace] {
+        removals.wrappingAdd(1, ordering: .acquiringAndReleasing)
         let (cleared, sessions) = book.forget(method)
         publish()
         for session in sessions { await session.end() }
@@ -63,6 +66,9 @@ public actor CredentialStorage: InstancePart {
 
     /// Whether there is no credential that could be sent without a challenge.
     nonisolated var knowsNobody: Bool { isEmpty.load(ordering: .acquiring) }
+
+    /// Read by a load before it looks up any credential; see ``accepted(_:for:of:scopes:since:)``.
+    nonisolated var generation: UInt64 { removals.load(ordering: .acquiring) }
 
     /// See ``CredentialBook/credential(for:of:)``.
     func credential(for space: ProtectionSpace, of principal: Principal) -> Credential? {
@@ -101,9 +107,14 @@ public actor CredentialStorage: InstancePart {
     }
 
     /// The server accepted a credential.
+    ///
+    /// - Parameter start: the ``generation`` in which the load began; if credentials were removed since then, nothing
+    ///   is kept.
     func accepted(
-        _ credential: Credential, for space: ProtectionSpace, of principal: Principal, scopes: [String]
+        _ credential: Credential, for space: ProtectionSpace, of principal: Principal, scopes: [String],
+        since start: UInt64
     ) {
+        guard start == generation else { return }
         book.accepted(credential, for: space, of: principal, scopes: scopes)
         publish()
     }

@@ -24,6 +24,8 @@ struct Negotiator {
     /// server each time.
     let isForwarded: Bool
     let stage: AuthenticationStage
+    /// The storage's generation when the negotiation began.
+    private let generation: UInt64
     private(set) var negotiation = Negotiation()
     /// The session of the last answer's space; nil if its scheme sends the same in each request.
     private var session: (any AuthenticationSession)?
@@ -48,6 +50,7 @@ struct Negotiator {
         place = ConnectionPlace(session: context.session, limit: context.connectionsPerOrigin)
         self.isForwarded = isForwarded
         self.stage = stage
+        generation = stage.credentials.generation
     }
 
     var credentials: CredentialStorage { stage.credentials }
@@ -211,7 +214,8 @@ struct Negotiator {
         guard let session else {
             let scope = stage.schemes[last.space.method]?.scope(of: original.url)
             await credentials.accepted(
-                last.credential, for: last.space, of: principal, scopes: scope.map { [$0] } ?? [])
+                last.credential, for: last.space, of: principal, scopes: scope.map { [$0] } ?? [],
+                since: generation)
             return response
         }
         // No proof was made for a response from the cache.
@@ -223,7 +227,8 @@ struct Negotiator {
         // An unasked proof was sent to a path that was already known.
         let learnsScopes = challenger.kind == .server && negotiation.wasAsked
         let scopes = learnsScopes ? await session.scopes(of: original.url) : []
-        await credentials.accepted(last.credential, for: last.space, of: principal, scopes: scopes)
+        await credentials.accepted(
+            last.credential, for: last.space, of: principal, scopes: scopes, since: generation)
         return checked
     }
 }
