@@ -230,6 +230,17 @@ struct AuthenticationStageTests {
         #expect(try await load(asking: StubResponder([.use(his)])) == 200)
     }
 
+    @Test func ofTwoUsersInLoadsAtOnceTheFirstAcceptedOneStays() async throws {
+        let his = Credential(user: "bob", password: Redacted("his"))
+        for credential in [Self.good, his] {
+            await storage.accepted(
+                credential, for: Self.space, of: .instance, scopes: ["/"], since: storage.generation)
+        }
+        #expect(await storage.credential(for: Self.space, of: .instance) == Self.good)
+        await #expect(throws: LoadError.self) { try await storage.check(his, for: Self.space, of: .instance) }
+        try await storage.check(Self.good, for: Self.space, of: .instance)
+    }
+
     @Test func realmsThatAServerMakesUpAreForgottenInTheEnd() async {
         for number in 0...CredentialBook.limit {
             let space = ProtectionSpace(origin: "https://a.example:443", realm: "\(number)", method: .basic)

@@ -117,12 +117,14 @@ struct CredentialBook {
         return sessions.removeValue(forKey: oldest.key)?.session
     }
 
-    /// Records that the server accepted a credential.
+    /// Records that the server accepted a credential. If the principal became another user there meanwhile, by a load
+    /// that ran beside this one, it stays that user.
     mutating func accepted(
         _ credential: Credential, for space: ProtectionSpace, of principal: Principal, scopes: [String]
     ) {
-        count += 1
         var accepted = self[space, of: principal] ?? Accepted(user: credential.user, number: 0)
+        guard accepted.user == credential.user else { return }
+        count += 1
         accepted.number = count
         accepted.credential = credential.persistence == .none ? nil : credential
         for scope in scopes where accepted.scopes.count < Self.limit { accepted.scopes.insert(scope) }
