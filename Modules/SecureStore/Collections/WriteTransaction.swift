@@ -44,6 +44,23 @@ public final class WriteTransaction {
         return found
     }
 
+    /// The places of all records below an identifier, as ``records(of:)`` finds them: the records themselves may be
+    /// more than fits into memory.
+    func places(of identifier: [UInt8]) throws(StoreError) -> Set<[UInt8]> {
+        try checkOpen()
+        var found: Set<[UInt8]> = []
+        try unsafe tree.scan(from: identifier) { place, _ throws(StoreError) in
+            guard unsafe place.starts(with: identifier) else { return false }
+            unsafe found.insert(Array(place))
+            return true
+        }
+        for (place, record) in changes.changes(prefix: identifier) {
+            if record == nil { found.remove(place) } else { found.insert(place) }
+        }
+        found.remove(identifier)
+        return found
+    }
+
     /// Changes a record without updating the collection's sum: tests use it to show that damage is found.
     func overwrite(_ place: [UInt8], with record: [UInt8]?) { changes.set(record, at: place) }
 

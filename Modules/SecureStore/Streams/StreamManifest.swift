@@ -104,7 +104,7 @@ extension WriteTransaction {
     /// Removes all pieces of an unfinished stream.
     func abandon(_ id: [UInt8]) throws(StoreError) {
         let (pieces, pending) = (ring.pieceCipher, ring.pendingCipher)
-        for place in try records(of: pieces.identifier + id).keys { try replace(nil, at: place, in: pieces) }
+        for place in try places(of: pieces.identifier + id) { try replace(nil, at: place, in: pieces) }
         try replace(nil, at: pending.place(of: id), in: pending)
     }
 

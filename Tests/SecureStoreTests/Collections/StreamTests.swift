@@ -98,6 +98,28 @@ import Testing
         #expect(try await again.verify().isSound)
     }
 
+    @Test func aStreamThatIsGivenUpLosesThePiecesOfThisAndOfEarlierTransactions() async throws {
+        let fixture = try StoreFixture()
+        let store = try await fixture.open()
+        let (manifest, other) = (StreamManifest.new(), StreamManifest.new())
+        try await store.write { transaction in
+            for manifest in [manifest, other] {
+                try transaction.begin(manifest)
+                for number in UInt64(0)..<3 { try transaction.putPiece([7], number: number, of: manifest) }
+            }
+        }
+        try await store.write { transaction in
+            let identifier = transaction.ring.pieceCipher.identifier
+            try transaction.putPiece([7], number: 3, of: manifest)
+            try transaction.replace(nil, at: identifier + manifest.key(of: 1), in: transaction.ring.pieceCipher)
+            #expect(try transaction.places(of: identifier + manifest.id).count == 3)
+            try transaction.abandon(manifest.id)
+            #expect(try transaction.places(of: identifier + manifest.id).isEmpty)
+        }
+        #expect(try store.statistics().records == 4, "another stream keeps its pieces")
+        #expect(try await store.verify().isSound)
+    }
+
     @Test func aValueReplacedWhileItIsReadSaysSo() async throws {
         let fixture = try StoreFixture()
         let store = try await fixture.open()
