@@ -67,13 +67,13 @@ final class KeyRing: Sendable {
     /// Only if the file was replaced.
     private func readAgain(by reader: KeyReader) {
         let identity = reader.identity
-        let isNew = state.withLock { state in
-            defer { state.lastRead = identity }
-            return state.lastRead != identity
-        }
-        guard isNew else { return }
+        guard state.withLock({ $0.lastRead }) != identity else { return }
         let keys = reader.dataKeys()
+        // The file could not be read: perhaps the next time it can.
+        guard !keys.isEmpty else { return }
         state.withLock { state in
+            // Not before the keys are known: another thread would miss them without looking.
+            state.lastRead = identity
             for key in keys where !state.dataKeys.contains(where: { $0.id == key.id }) { state.dataKeys.append(key) }
         }
     }

@@ -124,6 +124,20 @@ import Testing
         #expect(reader.dataKey(id: 3) == nil)
     }
 
+    @Test func aReaderThatCouldNotReadTheKeysForAMomentFindsThemLater() async throws {
+        let fixture = try StoreFixture()
+        let store = try await fixture.open(Self.idle)
+        let (reader, _) = try KeyRingFile.open(in: fixture.directory, protectedBy: .keyFile(fixture.keyFile))
+        let keys = KeyReader(
+            path: fixture.directory, protector: .keyFile(fixture.keyFile), memory: reader.memory)
+        reader.follow(keys)
+        try await store.rotateDataKey()
+        try FileManager.default.moveItem(atPath: fixture.keyFile, toPath: "\(fixture.path)/away")
+        #expect(reader.dataKey(id: 2) == nil)
+        try FileManager.default.moveItem(atPath: "\(fixture.path)/away", toPath: fixture.keyFile)
+        #expect(reader.dataKey(id: 2) != nil)
+    }
+
     @Test func aRecordThatDoesNotVerifyKeepsItsKey() async throws {
         let fixture = try StoreFixture()
         let store = try await fixture.open(Self.idle)
