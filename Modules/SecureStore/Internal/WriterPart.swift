@@ -39,6 +39,25 @@ extension Writer.Part {
             })
     }
 
+    /// A part that changes no records.
+    ///
+    /// - Parameter fail: called instead of `body` if no transaction could begin.
+    static func betweenTransactions(
+        _ body: @escaping @Sendable () -> Void, orElse fail: @escaping @Sendable (StoreError) -> Void
+    ) -> Writer.Part {
+        let run = Run<Bool>()
+        return Writer.Part(
+            prepare: { _, _ in
+                run.result = .success(true)
+                body()
+                return false
+            },
+            finish: { failure in
+                guard run.result == nil else { return }
+                fail(failure ?? StoreError(.internalFailure, "The writer did not run."))
+            })
+    }
+
     /// The result of the last run of a part's closure.
     private final class Run<Value>: @unchecked Sendable {
         // SAFETY: only the writer's thread prepares and finishes parts.

@@ -37,6 +37,8 @@ extension SecureStore {
                 guard ring.dataKeys.count > 1 else { return continuation.resume(returning: nil) }
                 upkeep.waitForRotation(continuation)
                 if upkeep.cursor == nil { startRotation() }
+            } orElse: {
+                continuation.resume(returning: $0)
             }
             if !isQueued { continuation.resume(returning: StoreError(.closed, "The store is closed.")) }
         }
@@ -56,19 +58,19 @@ extension SecureStore {
                     try body()
                     continuation.resume(returning: nil)
                 } catch { continuation.resume(returning: error) }
+            } orElse: {
+                continuation.resume(returning: $0)
             }
             if !isQueued { continuation.resume(returning: StoreError(.closed, "The store is closed.")) }
         }
         if let failure { throw failure }
     }
 
-    private func enqueueOnWriter(_ body: @escaping @Sendable () -> Void) -> Bool {
-        let part = Writer.Part(
-            prepare: { _, _ in
-                body()
-                return false
-            }, finish: { _ in })
-        return writer?.enqueue(part) ?? false
+    /// - Returns: false if the writer has stopped, which calls neither closure; otherwise exactly one is called.
+    private func enqueueOnWriter(
+        _ body: @escaping @Sendable () -> Void, orElse fail: @escaping @Sendable (StoreError) -> Void
+    ) -> Bool {
+        writer?.enqueue(Writer.Part.betweenTransactions(body, orElse: fail)) ?? false
     }
 
     func startRotation() {

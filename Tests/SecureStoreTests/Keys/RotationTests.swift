@@ -138,6 +138,21 @@ import Testing
         #expect(reader.dataKey(id: 2) != nil)
     }
 
+    @Test(.timeLimit(.minutes(1))) func whereNoTransactionCanBeginTheCallsEndInItsError() async throws {
+        let fixture = try StoreFixture()
+        let store = try await fixture.open(Self.idle)
+        // The writer has done what it does after an opening.
+        try await store.write { _ in }
+        store.environment.close()
+        let first = await #expect(throws: StoreError.self) { try await store.rotateDataKey() }
+        let second = await #expect(throws: StoreError.self) { try await store.finishRotation() }
+        let third = await #expect(throws: StoreError.self) {
+            try await store.changeProtector(to: .keyFile(fixture.keyFile))
+        }
+        #expect(first?.code == .closed && second?.code == .closed && third?.code == .closed)
+        #expect(store.ring.dataKeys.map(\.id) == [1])
+    }
+
     @Test func aRecordThatDoesNotVerifyKeepsItsKey() async throws {
         let fixture = try StoreFixture()
         let store = try await fixture.open(Self.idle)
