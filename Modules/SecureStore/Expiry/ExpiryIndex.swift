@@ -63,8 +63,13 @@ extension WriteTransaction {
         for (place, entry) in due {
             // An earlier writer in the group may have removed it.
             guard try record(at: place) != nil else { continue }
-            let target = try index.open(entry, at: place).key
-            if try expire(target, RecordCipher.expiry(inPlace: place)) { removed += 1 }
+            // A damaged entry goes too, or every later sweep would find it again. Its record cannot be found by it; it
+            // is hidden, since it has expired, until it is replaced.
+            if let target = try? index.open(entry, at: place).key,
+                try expire(target, RecordCipher.expiry(inPlace: place))
+            {
+                removed += 1
+            }
             try replace(nil, at: place, in: index)
         }
         return (due.count, removed)

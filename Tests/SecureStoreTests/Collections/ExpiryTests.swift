@@ -81,6 +81,25 @@ import Testing
         #expect(try await store.verify().isSound)
     }
 
+    @Test func aDamagedEntryOfTheIndexDoesNotStopASweep() async throws {
+        let fixture = try StoreFixture()
+        let store = try await fixture.open()
+        let texts: StoreCollection<Int, String> = store.collection("t", of: String.self, keyedBy: Int.self)
+        try await store.write { for key in 0..<3 { try $0.set("1", for: key, in: texts, expiresAt: past) } }
+        let cipher = store.ring.expiryCipher
+        try await store.write { transaction in
+            let entries = try transaction.records(of: cipher.identifier)
+            let place = try #require(entries.keys.first)
+            var entry = try #require(entries[place])
+            entry[40] ^= 1
+            transaction.overwrite(place, with: entry)
+        }
+        #expect(try await store.sweep() == 2)
+        #expect(try store.read { try $0.count(of: texts) } == 1, "the entry's record cannot be found")
+        #expect(try store.statistics().expiringRecords == 0)
+        #expect(try await store.sweep() == 0)
+    }
+
     @Test func datesBeyondAllMeasureAreTaken() async throws {
         let fixture = try StoreFixture()
         let store = try await fixture.open()
