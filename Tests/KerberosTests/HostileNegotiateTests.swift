@@ -243,6 +243,8 @@ struct HostileNegotiateTests {
         #expect(try await app.kerberos.tickets().count == 2)
         let owner = TicketOwner(principal: .instance, user: try KerberosUser("ann@EXAMPLE.TEST"))
         #expect(await app.kerberos.state.books[owner]?.source == nil)
+        #expect(try await app.load("http://127.0.0.1:\(server.port)/", credential).status == 404)
+        #expect(await app.kerberos.state.books[owner]?.source == nil, "also where the tickets were there already")
         app.clock.advance(by: 7200)
         await #expect(throws: KerberosError(.noTicket, "")) {
             try await app.ticket("127.0.0.1", "ann@EXAMPLE.TEST", nil)

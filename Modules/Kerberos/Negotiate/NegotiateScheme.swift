@@ -78,6 +78,7 @@ actor NegotiateSession: AuthenticationSession {
     ) async throws(KerberosError) -> Kerberos.ServiceTickets {
         let password = credential.password.reveal().isEmpty ? nil : credential.password
         if let tickets = try await kerberos.ticketsAtHand(for: service, of: owner, password: password) {
+            if credential.persistence == .none { await kerberos.forgetPassword(of: owner) }
             return tickets
         }
         let result = await untilDeadline(deadline) { [kerberos, service] () -> Result<_, KerberosError> in
