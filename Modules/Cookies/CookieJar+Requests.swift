@@ -20,12 +20,13 @@ extension CookieJar {
         let count = count.load(ordering: .acquiring)
         guard count != 0 else { return .none }
         guard count > 0 else { return .notLoaded }
-        let (field, effects) = state.withLock { state -> ([UInt8]?, [CookieTable.Effect]) in
+        var field: [UInt8]?
+        // Together with its effects: a use that is noted later would bring a cookie back that was removed meanwhile.
+        change(isUse: true) { state in
             var effects: [CookieTable.Effect] = []
-            let field = state.table.field(for: request, of: principal, now: clock, &effects)
-            return (field, effects)
+            field = state.table.field(for: request, of: principal, now: clock, &effects)
+            return effects
         }
-        if !effects.isEmpty { change { _ in effects } }
         return field.map { .bytes($0) } ?? .none
     }
 
