@@ -12,17 +12,40 @@ extension CookieJar {
         try checkGate()
         guard count.load(ordering: .acquiring) < 0 else { return }
         guard state.withLock({ !$0.isShutDown }) else { throw CookieError(.store, "The jar is shut down.") }
-        // Changes that were pending when a lock cleared the memory are written first, and read again below.
-        if state.withLock({ !$0.pending.isEmpty }) { try await flush() }
-        let (records, lost) = try stored()
+        await writeLeftover()
+        let generation = state.withLock { $0.generation }
+        let (records, lost) = try current()
         if lost > 0 { logger.warning("Stored cookies are damaged.", metadata: ["cookies": "\(lost)"]) }
         let now = clock()
         let unwanted = Self.unwanted(of: records, at: now)
         change { state in
-            guard !state.isLoaded, !state.isShutDown else { return [] }
+            guard !state.isLoaded, !state.isShutDown, state.generation == generation else { return [] }
             state.isLoaded = true
             return state.table.restore(records, without: unwanted, lost: lost, at: now)
         }
+        // A lock has cleared the memory meanwhile: what was read before it must not appear after it.
+        if state.withLock({ $0.generation != generation }) { try await load() }
+    }
+
+    /// Writes the changes that were pending when a lock cleared the memory. If the disk is full, the jar works without.
+    private func writeLeftover() async {
+        do throws(CookieError) {
+            try await flush()
+        } catch {
+            logger.warning("Cookies cannot be stored.", metadata: ["error": "\(error)"])
+        }
+    }
+
+    /// The stored cookies with the changes that could not be written.
+    private func current() throws(CookieError) -> (records: [CookieRecord], lost: Int) {
+        let (records, lost) = try stored()
+        let pending = state.withLock { $0.pending }
+        guard !pending.isEmpty else { return (records, lost) }
+        let changed = pending.compactMap { number, pending -> CookieRecord? in
+            guard case .put(let bytes) = pending.change else { return nil }
+            return CookieRecord(bytes, number: number)
+        }
+        return (records.filter { pending[$0.entry.number] == nil } + changed, lost)
     }
 
     private func stored() throws(CookieError) -> (records: [CookieRecord], lost: Int) {
@@ -58,6 +81,7 @@ extension CookieJar {
             state.table = CookieTable()
             state.table.limits = limits
             state.isLoaded = false
+            state.generation += 1
             if isWiped { state.pending = [:] }
             return []
         }

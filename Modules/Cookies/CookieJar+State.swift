@@ -4,6 +4,8 @@ extension CookieJar {
     struct State {
         var table = CookieTable()
         var isLoaded = false
+        /// How often the memory was cleared.
+        var generation: UInt64 = 0
         var isShutDown = false
         /// By number: the changes that were not written to the store yet.
         var pending: [UInt64: Pending] = [:]

@@ -1,6 +1,8 @@
 import Foundation
+import Logging
 import SallyportBase
 import SallyportCore
+import SessionTestSupport
 import TestSupport
 import Testing
 
@@ -195,6 +197,25 @@ import Testing
         gate.close(nil)
         #expect(try await jar.sent(to: Self.site) == "stored=2")
         fixture.store.close()
+    }
+
+    @Test func afterALockWhatCouldNotBeWrittenIsThereAllTheSame() async throws {
+        let folder = try TemporaryDirectory()
+        let fixture = try await JarFixture(in: folder)
+        let before = fixture.jar()
+        try await before.take("a=1; Max-Age=100", "b=1; Max-Age=100", at: Self.site)
+        await before.shutdown()
+        fixture.store.close()
+        var options = StoreOptions()
+        options.isReadOnly = true
+        let opened = try await TestStore(in: folder, options: options)
+        let jar = CookieJar(
+            name: nil, in: opened.store, gate: nil, logger: .init(label: "test"), clock: { 1_700_000_000_000 })
+        try await jar.take("a=2; Max-Age=100", "b=1; Max-Age=0", "c=2; Max-Age=100", at: Self.site)
+        await #expect(throws: CookieError.self) { try await jar.flush() }
+        jar.forget(isWiped: false)
+        #expect(try await jar.sent(to: Self.site) == "a=2; c=2")
+        opened.close()
     }
 
     @Test func afterAWipeNothingIsWritten() async throws {
