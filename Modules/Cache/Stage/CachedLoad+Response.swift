@@ -89,12 +89,12 @@ extension CachedLoad {
     }
 
     /// The rest of a body whose record was removed or damaged while it was read: loaded from the server, if that still
-    /// has the same answer.
+    /// has the same answer. Bytes of two answers are joined only by a strong validator (RFC 9111 §3.4).
     private func rest(of stored: StoredAnswer, from position: Int64) async throws(LoadError) -> ResponseBody {
         cache.drop(stored.slot)
         let failure = LoadError(.connectionLost, at: .response, "A stored body was lost while it was read.")
         let (validators, total) = (stored.answer.validators, stored.answer.total)
-        guard !validators.isEmpty else { throw failure }
+        guard !staysInside, position > 0 ? validators.strongTag != nil : !validators.isEmpty else { throw failure }
         var whole = request
         whole.headerFields[.range] = nil
         whole.headerFields[.ifRange] = nil

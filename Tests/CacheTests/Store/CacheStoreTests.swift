@@ -158,6 +158,30 @@ import Testing
         #expect(site.count == 3)
     }
 
+    @Test func aBodyThatIsLostWhileItIsReadEndsWhereNothingMayBeSent() async throws {
+        let site = try await secretSite()
+        try await fill(site)
+        let response = try await site.response(to: site.request("/long", policy: .returnCacheDataDontLoad))
+        _ = try await response.body.next()
+        try await site.cache.removeAll()
+        let error = await #expect(throws: LoadError.self) { while try await response.body.next() != nil {} }
+        #expect(error?.code == .connectionLost)
+        #expect(site.count == 2)
+    }
+
+    /// RFC 9111 §3.4: by a weak validator, the bytes of two answers may differ.
+    @Test func aBodyThatIsLostWhileItIsReadIsNotContinuedByAWeakValidator() async throws {
+        let body = Array(repeatElement(Self.secret, count: 10_000).joined())
+        let site = try await Site(Answer(200, ["Cache-Control": "max-age=60", "ETag": "W/\"a\""], body: body))
+        _ = try await site.get("/long")
+        let response = try await site.response(to: site.request("/long"))
+        _ = try await response.body.next()
+        try await site.cache.removeAll()
+        let error = await #expect(throws: LoadError.self) { while try await response.body.next() != nil {} }
+        #expect(error?.code == .connectionLost)
+        #expect(site.count == 1)
+    }
+
     @Test func aDamagedIndexIsBegunAnew() async throws {
         let first = try await secretSite()
         try await fill(first)
