@@ -9,6 +9,8 @@ struct DirectiveList: Sequence, IteratorProtocol {
     }
 
     private var rest: Substring.UTF8View
+    /// Whether no quote that follows is closed: without this, each of many would be looked for to the end of the line.
+    private var isUnclosed = false
 
     init(_ line: String) { rest = Substring(line).utf8 }
 
@@ -28,11 +30,14 @@ struct DirectiveList: Sequence, IteratorProtocol {
         return item
     }
 
-    private func endOfItem() -> Substring.UTF8View.Index {
+    private mutating func endOfItem() -> Substring.UTF8View.Index {
         var index = rest.startIndex
         while index < rest.endIndex, rest[index] != UInt8(ascii: ",") {
-            let isQuote = rest[index] == UInt8(ascii: "\"")
-            let close = isQuote ? closingQuote(after: index) : nil
+            var close: Substring.UTF8View.Index?
+            if !isUnclosed, rest[index] == UInt8(ascii: "\"") {
+                close = closingQuote(after: index)
+                isUnclosed = close == nil
+            }
             index = rest.index(after: close ?? index)
         }
         return index

@@ -79,4 +79,11 @@ import Testing
         #expect(read("x=\"a, no-store").noStore)
         #expect(read("x=\"a\\, no-store").noStore)
     }
+
+    /// Reading is linear: a search for the end of each quote would take minutes.
+    @Test func manyQuotesWithoutEndAreReadQuickly() {
+        let start = ContinuousClock.now
+        #expect(read("x=\"" + String(repeating: "\\\"", count: 30_000) + ", no-store").noStore)
+        #expect(ContinuousClock.now - start < .seconds(5))
+    }
 }
