@@ -104,11 +104,13 @@ public struct CacheStage: LoadStage {
         return (cache.keys.key(of: request.url, context.principal, trust), trust)
     }
 
-    /// Invalidates what an unsafe request may have changed (RFC 9111 §4.4).
+    /// Invalidates what an unsafe request may have changed (RFC 9111 §4.4), also where this session does not use the
+    /// cache, or the app has switched it off: others do, or will again.
     private func invalidate(after response: LoadResponse, to request: LoadRequest) {
-        guard Invalidation.isPossible(after: request.method), isOn, let cache = shared.active,
+        guard Invalidation.isPossible(after: request.method),
             let urls = Invalidation.urls(after: response.head, to: request.url)
         else { return }
+        let cache = shared.original
         cache.invalidate(urls.map(cache.keys.hash(of:)))
     }
 }

@@ -248,4 +248,18 @@ import Testing
         #expect(try await get(stage) == "1")
         #expect(try await get(off) == "4")
     }
+
+    @Test(arguments: [false, true])
+    func anUnsafeRequestInvalidatesAlsoWhereTheCacheIsNotUsed(_ isSwitchedOff: Bool) async throws {
+        let site = try await Site(.fresh())
+        let shared = SharedCache(site.cache)
+        #expect(try await site.get() == "1")
+        let stage = CacheStage(shared, gate: site.gate, policy: .useProtocolCachePolicy, isOn: isSwitchedOff)
+        if isSwitchedOff { shared.current = nil }
+        let chain = LoadChain([stage, site.server])
+        let response = try await chain.load(site.request(method: .post), in: .of(.instance))
+        _ = try await response.body.collect(upTo: .megabytes(1))
+        shared.current = site.cache
+        #expect(try await site.get() == "3")
+    }
 }
