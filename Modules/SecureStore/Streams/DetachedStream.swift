@@ -17,7 +17,7 @@ package struct DetachedStream: Sendable {
     /// The length so far, in bytes.
     package var length: Int { Int(clamping: manifest.length) }
 
-    /// The change that appends bytes.
+    /// The change that appends bytes. It throws if the stream was abandoned, or an earlier part was not kept.
     ///
     /// - Parameter bytes: a multiple of the pieces' length, except at the end.
     package mutating func append(_ bytes: [UInt8]) -> Change {
@@ -26,7 +26,12 @@ package struct DetachedStream: Sendable {
         manifest.pieces += UInt64((bytes.count + StreamManifest.pieceLength - 1) / StreamManifest.pieceLength)
         isBegun = true
         return { transaction in
-            if isFirst { try transaction.begin(start) }
+            if isFirst {
+                try transaction.begin(start)
+            } else if try !transaction.isPending(start) {
+                // Nothing would remove the pieces.
+                throw StoreError(.internalFailure, "A streamed value was abandoned before this part of it.")
+            }
             try transaction.put(bytes, of: start)
         }
     }

@@ -96,6 +96,11 @@ extension WriteTransaction {
         try replace(record, at: place, in: cipher, named: StreamManifest.pendingName)
     }
 
+    /// Whether the stream has begun and is neither finished nor abandoned.
+    func isPending(_ manifest: StreamManifest) throws(StoreError) -> Bool {
+        try record(at: ring.pendingCipher.place(of: manifest.id)) != nil
+    }
+
     func finish(_ manifest: StreamManifest) throws(StoreError) {
         let cipher = ring.pendingCipher
         try replace(nil, at: cipher.place(of: manifest.id), in: cipher)

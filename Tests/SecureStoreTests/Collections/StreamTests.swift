@@ -120,6 +120,22 @@ import Testing
         #expect(try await store.verify().isSound)
     }
 
+    @Test func aPartThatComesAfterItsStreamWasAbandonedIsRefused() async throws {
+        let fixture = try StoreFixture()
+        let store = try await fixture.open()
+        var stream = DetachedStream()
+        let part = [UInt8](repeating: 7, count: StreamManifest.pieceLength)
+        let changes = [stream.append(part), stream.append(part), stream.append(part)]
+        guard let abandon = stream.abandon() else { throw Broken() }
+        try await store.write(changes[0])
+        try await store.write(changes[1])
+        #expect(try store.statistics().records == 3)
+        try await store.write(abandon)
+        let error = await #expect(throws: StoreError.self) { try await store.write(changes[2]) }
+        #expect(error?.code == .internalFailure)
+        #expect(try store.statistics().records == 0)
+    }
+
     @Test func aValueReplacedWhileItIsReadSaysSo() async throws {
         let fixture = try StoreFixture()
         let store = try await fixture.open()
