@@ -1,3 +1,4 @@
+internal import CSecureStore
 public import Crypto
 internal import Glibc
 
@@ -16,11 +17,15 @@ public struct KeyFileProtector: KeyProtector {
     private static let maximumLength = 4096
 
     public func makeWrappingKey() throws(StoreError) -> (key: SymmetricKey, parameters: [UInt8]) {
-        if !Files.exists(path) {
-            try Files.create(path, with: SystemRandom.bytes(32), mode: 0o600)
-        }
+        if !Files.exists(path) { try create() }
         let salt = SystemRandom.bytes(32)
         return (try wrappingKey(parameters: salt), salt)
+    }
+
+    private func create() throws(StoreError) {
+        var secret = SystemRandom.bytes(32)
+        defer { unsafe secret.withUnsafeMutableBytes { unsafe sp_clear($0.baseAddress, $0.count) } }
+        try Files.create(path, with: secret, mode: 0o600)
     }
 
     public func wrappingKey(parameters: [UInt8]) throws(StoreError) -> SymmetricKey {
