@@ -106,9 +106,10 @@ import Testing
         let texts: StoreCollection<String, String> = store.collection("t", of: String.self)
         try await store.write { transaction in
             try transaction.set("1", for: "first", in: texts, expiresAt: .distantPast)
+            try transaction.set("1", for: "none", in: texts, expiresAt: Date(timeIntervalSince1970: .nan))
             try transaction.set("1", for: "last", in: texts, expiresAt: Date(timeIntervalSince1970: 1e300))
         }
-        #expect(try await store.sweep() == 1)
+        #expect(try await store.sweep() == 2)
         #expect(try store.read { try $0.keys(in: texts) } == ["last"])
     }
 
