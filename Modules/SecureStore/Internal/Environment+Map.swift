@@ -7,6 +7,8 @@ extension Environment {
     struct Shared: Sendable {
         /// Where the map lies; it moves when its size changes.
         var map: FileMap
+        /// Whether LMDB has no map any more, since it could not be resized: LMDB would read memory that is not mapped.
+        var isLost = false
         /// The pages of the most recently read snapshot.
         var pages: SnapshotPages?
         /// Idle reader transactions, without a snapshot.
@@ -24,8 +26,10 @@ extension Environment {
     /// The pages of the snapshot that a transaction reads; determined once for each snapshot.
     func pages(of transaction: OpaquePointer, isReadOnly: Bool) throws(StoreError) -> SnapshotPages {
         let number = UInt64(unsafe mdb_txn_id(transaction)) &- (isReadOnly ? 0 : 1)
-        let (map, known) = shared.withLock { ($0.map, $0.pages) }
+        let (place, known) = shared.withLock { ($0.map, $0.pages) }
         if let known, known.transaction == number { return known }
+        // Perhaps it could not be looked for when it was resized, for want of a file descriptor.
+        let map = place.length > 0 ? place : try findMap()
         let found: SnapshotPages
         if isReadOnly {
             found = unsafe try SnapshotPages(transaction, environment, map)
@@ -40,8 +44,21 @@ extension Environment {
         return found
     }
 
+    private func findMap() throws(StoreError) -> FileMap {
+        let found = unsafe try Self.map(of: environment, path)
+        shared.withLock { $0.map = found }
+        return found
+    }
+
+    func checkMap() throws(StoreError) {
+        guard !shared.withLock({ $0.isLost }) else {
+            throw StoreError(.closed, "The map of the data file could not be resized: open the store again.")
+        }
+    }
+
     func grow() throws(StoreError) {
         try gate.alone { () throws(StoreError) in
+            try checkMap()
             var info = unsafe MDB_envinfo()
             try Self.check(unsafe mdb_env_info(environment, &info))
             guard unsafe info.me_mapsize < maximumSize else {
@@ -53,7 +70,10 @@ extension Environment {
 
     /// Resizes the map to the size to which another process's write has grown the file.
     func adoptSize() throws(StoreError) {
-        try gate.alone { () throws(StoreError) in try resize(0) }
+        try gate.alone { () throws(StoreError) in
+            try checkMap()
+            try resize(0)
+        }
     }
 
     /// Resizes the map, which may move it, and discards its old address. No transaction may be reading.
@@ -61,9 +81,10 @@ extension Environment {
         dropIdleReaders()
         // Nothing can be read until the new address is known.
         shared.withLock { ($0.map, $0.pages) = (FileMap(start: 0, length: 0), nil) }
-        try Self.check(unsafe mdb_env_set_mapsize(environment, size))
-        let found = unsafe try Self.map(of: environment, path)
-        shared.withLock { $0.map = found }
+        let result = unsafe mdb_env_set_mapsize(environment, size)
+        if result != 0 { shared.withLock { $0.isLost = true } }
+        try Self.check(result)
+        _ = try findMap()
     }
 
     func dropIdleReaders() {

@@ -216,6 +216,7 @@ extension Environment {
 
     private func begin(isReadOnly: Bool) throws(StoreError) -> Tree {
         guard !isClosed else { throw StoreError(.closed, "The store is closed.") }
+        try checkMap()
         var transaction: OpaquePointer?
         let result = unsafe mdb_txn_begin(environment, nil, isReadOnly ? UInt32(MDB_RDONLY) : 0, &transaction)
         try Self.check(result)
@@ -255,6 +256,7 @@ extension Environment {
         gate.enter()
         defer { gate.leave() }
         guard !isClosed else { throw StoreError(.closed, "The store is closed.") }
+        try checkMap()
         var info = unsafe MDB_envinfo()
         var status = MDB_stat()
         var path: UnsafePointer<CChar>?
