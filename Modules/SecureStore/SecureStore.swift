@@ -148,6 +148,8 @@ public final class SecureStore: Sendable {
     @concurrent
     public func wipe() async throws(StoreError) {
         guard let writer else { throw StoreError(.readOnly, "The store was opened read-only.") }
+        upkeep.beginWipe()
+        defer { if upkeep.endWipe() { close() } }
         writer.stop {}
         environment.close()
         try StoreDirectory.wipe(path, protectedBy: upkeep.protector)
@@ -167,6 +169,7 @@ private struct Closing: Sendable {
         upkeep.endRotation(StoreError(.closed, "The store is closed."))
         hub.end()
         environment.close()
+        guard upkeep.mayRelease() else { return }
         upkeep.releaseLock()
         guard upkeep.leave() else { return }
         ring.clear()

@@ -191,6 +191,17 @@ import Testing
         try await fixture.open().close()
     }
 
+    @Test func aStoreThatIsClosedDuringAWipeKeepsItsDirectoryUntilTheEndOfTheWipe() async throws {
+        let fixture = try StoreFixture()
+        let store = try await fixture.open()
+        store.upkeep.beginWipe()
+        store.close()
+        #expect(await #expect(throws: StoreError.self) { try await fixture.open() }?.code == .inUse)
+        #expect(store.upkeep.endWipe())
+        store.close()
+        try await fixture.open().close()
+    }
+
     @Test func aWipeLeavesNothingAndIsFinishedAfterAnInterruption() async throws {
         let fixture = try StoreFixture()
         let inside = "\(fixture.directory)/key"

@@ -13,6 +13,10 @@ final class Upkeep: Sendable {
         var writerLock: WriterLock?
         /// Whether the directory is registered in ``OpenDirectories``.
         var isEntered = true
+        /// How many wipes are under way.
+        var wipes = 0
+        /// Whether the store was closed during a wipe.
+        var isReleaseDue = false
     }
 
     private let state: Lock<State>
@@ -48,6 +52,25 @@ final class Upkeep: Sendable {
     func waitForRotation(_ waiter: Rotation.Waiter) { state.withLock { $0.rotation.wait(waiter) } }
 
     // MARK: The end
+
+    /// From here on, closing the store keeps the claims to its directory, so that no other opening finds it half wiped.
+    func beginWipe() { state.withLock { $0.wipes += 1 } }
+
+    /// - Returns: whether the store was closed meanwhile, and must be closed again.
+    func endWipe() -> Bool {
+        state.withLock { state in
+            state.wipes -= 1
+            return state.wipes == 0 && state.isReleaseDue
+        }
+    }
+
+    /// Whether closing may release the claims now; if not, the end of the wipe closes again.
+    func mayRelease() -> Bool {
+        state.withLock { state in
+            if state.wipes > 0 { state.isReleaseDue = true }
+            return state.wipes == 0
+        }
+    }
 
     /// Releases the lock, so that another process can write.
     func releaseLock() { state.withLock { $0.writerLock.take() }?.markClean() }
