@@ -17,7 +17,11 @@ extension GatewayData {
         let chosen = asked ?? directory.versions(for: admitted).last
         let id = presented.name.instance
         if admitted.version != chosen?.description {
-            try await change(id, audit: nil) { $0.version = chosen?.description }
+            do { try await change(id, audit: nil) { $0.version = chosen?.description } } catch {
+                // A database of a later version takes no change from this gateway, but grants epochs: the app gets what
+                // holds, and the version is noted by a gateway that is upgraded. One that is away grants none either.
+                guard (error as? GatewayError)?.code == .store else { throw error }
+            }
         }
         let granted = try await store.nextEpoch(
             of: id, atLeast: Int64(now.timeIntervalSince1970 * 1000), seen: contacts.last(with: id))

@@ -126,10 +126,10 @@ extension InstanceRecord {
     /// Whether the record contains every change that another record of the same instance contains.
     func isAsNew(as other: InstanceRecord) -> Bool { updates ?? 0 >= other.updates ?? 0 }
 
-    /// Whether relays and other gateways must hear of a change. They need not for what only the instance reports.
+    /// Whether relays and other gateways must hear of a change. They need not for what only the instance reports, except
+    /// for its version, by which they judge it too.
     func isAnnounced(after old: InstanceRecord) -> Bool {
         var unreported = self
-        unreported.version = old.version
         unreported.epoch = old.epoch
         unreported.stored = old.stored
         unreported.lastSeen = old.lastSeen

@@ -426,6 +426,36 @@ extension GatewayData {
         #expect(later.denial(of: .v4(0x0a09_0909), port: 443) == nil)
     }
 
+    /// Here, and at those that follow the feed.
+    @Test func theRelayJudgesAnUpdatedInstanceByItsNewVersion() async throws {
+        let fixture = try await DataFixture()
+        try await fixture.perform(.addServer(.init(endpoint: "a.example:443")))
+        try await fixture.perform(.entitle(user: "ann", entitlement: "com.example.report", version: "2.0.0.0"))
+        let chain = try await fixture.chain(fixture.link(), DataFixture.request())
+        let presented = try await fixture.data.presented(chain[0])
+        let client = try #require(await fixture.data.currentState().client(presenting: chain[0]))
+        _ = try await fixture.document(presented, version: "1.0.0.0")
+        let before = await fixture.data.reached
+        _ = try await fixture.document(presented, version: "2.0.0.0")
+        #expect(await fixture.data.reached == before + 1)
+        guard case .some(.some(let told)) = await fixture.data.feed(after: before)?.instances else {
+            Issue.record("the instance is told of")
+            return
+        }
+        #expect(told.map(\.version) == ["2.0.0.0"])
+        try await fixture.perform(
+            .unentitle(user: "ann", entitlement: "com.example.report", version: "1.0.0.0", confirmed: true))
+        guard case .allowed = try client.decide(Endpoint("a.example:443")) else {
+            Issue.record("the instance has the version that is left")
+            return
+        }
+        _ = try await fixture.document(presented, version: "1.0.0.0")
+        guard case .refused = try client.reconsider(Endpoint("a.example:443")) else {
+            Issue.record("a version that the user has lost is refused")
+            return
+        }
+    }
+
     @Test func theRelayJudgesByCertificateStatusAndRoute() async throws {
         let fixture = try await DataFixture()
         try await fixture.perform(.addServer(.init(endpoint: "in.example:443", address: "127.0.0.9")))
