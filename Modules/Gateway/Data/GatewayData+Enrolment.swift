@@ -74,7 +74,8 @@ extension GatewayData {
         }
     }
 
-    /// Renews an instance's certificate.
+    /// Renews an instance's certificate. A request for the same key gets the same certificate, since apps ask another
+    /// gateway if the first one is slow.
     ///
     /// Renewal with a certificate that was replaced locks the instance: only a copy of the store still has it.
     func reenroll(_ presented: PresentedCertificate, request: [UInt8]) async throws -> [[UInt8]] {
@@ -82,25 +83,40 @@ extension GatewayData {
         guard presented.end.addingTimeInterval(CertificateAuthority.Lifetime.renewalGrace) > now else {
             throw GatewayError(.expired, "The certificate expired more than 30 days ago: activate again.")
         }
-        let record: InstanceRecord
-        do {
-            record = try await admitted(presented)
-        } catch let error as GatewayError {
-            guard error.code == .retired else { throw error }
-            let note = note(.lock, of: instances[presented.name.instance])
+        let record = try await known(presented)
+        if record.standing(of: presented.serial).isAccepted { contacts.note(record.name.instance, at: now) }
+        let key = try CertificateAuthority.key(ofRequest: request)
+        let renewal = InstanceRecord.Renewal(
+            publicKey: Data(SHA256.hash(data: Self.bytes(of: key))),
+            certificate: Data(try authority.instance(presented.name, key: key, now: now)), time: now)
+        do { return [try await renew(presented, renewal, note(.renewal, of: record)), authority.der] } catch {
+            guard let error = error as? GatewayError, error.code == .retired else { throw error }
+            let note = note(.lock, of: record)
             try await change(presented.name.instance, audit: note.with(.detail, "store copied")) {
                 $0.withdrawals.insert(.locked)
             }
             throw GatewayError(.locked, "The certificate was replaced: the store was copied, and is locked now.")
         }
-        guard record.ended == nil, !directory.versions(for: record).isEmpty else {
-            throw GatewayError(.forbidden, "The instance is withdrawn.")
-        }
-        let key = try CertificateAuthority.key(ofRequest: request)
-        let certificate = try authority.instance(presented.name, key: key, now: now)
-        try await change(presented.name.instance, audit: note(.renewal, of: record)) {
-            $0.renewed = .init(certificate)
-        }
-        return [certificate, authority.der]
+    }
+
+    /// Decides by the record in the store: a moment ago, another gateway may have renewed the certificate, or seen the
+    /// new one.
+    ///
+    /// - Returns: the certificate in force for the key, DER.
+    /// - Throws: `retired` for a certificate that was replaced by one for another key.
+    private func renew(
+        _ presented: PresentedCertificate, _ renewal: InstanceRecord.Renewal, _ note: AuditNote
+    ) async throws -> [UInt8] {
+        let (directory, serial) = (directory, presented.serial)
+        return try await change(presented.name.instance, audit: note) { record throws -> [UInt8] in
+            let earlier = record.certificate(repeating: renewal, presenting: serial)
+            if earlier == nil { try record.standing(of: serial).checkAccepted() }
+            guard record.ended == nil, !directory.versions(for: record).isEmpty else {
+                throw GatewayError(.forbidden, "The instance is withdrawn.")
+            }
+            if let earlier { return earlier }
+            record.renew(renewal, presenting: serial)
+            return Array(renewal.certificate)
+        }.value
     }
 }

@@ -90,13 +90,10 @@ extension GatewayData {
     func admitted(_ presented: PresentedCertificate) async throws -> InstanceRecord {
         let record = try await known(presented)
         let standing = record.standing(of: presented.serial)
-        if standing.isAccepted { contacts.note(record.name.instance, at: clock()) }
-        switch standing {
-        case .current: return record
-        case .renewed: return try await change(record.name.instance, audit: nil) { $0.adopt(presented.serial) }.record
-        case .retired: throw GatewayError(.retired, "The certificate was replaced by a renewed one.")
-        case .unknown: throw GatewayError(.unauthorized, "The certificate is not known here.")
-        }
+        try standing.checkAccepted()
+        contacts.note(record.name.instance, at: clock())
+        guard standing == .renewed else { return record }
+        return try await change(record.name.instance, audit: nil) { $0.adopt(presented.serial) }.record
     }
 
     /// The record of the instance that a certificate names. If the instance or the certificate is not known, another

@@ -234,7 +234,10 @@ extension GatewayData {
     ///
     /// - Returns: the changes of which others must hear.
     private func note(_ records: [InstanceRecord]) -> [GatewayChange] {
-        records.compactMap { record in
+        records.compactMap { stored in
+            var record = stored
+            // A certificate for each instance would take much memory.
+            record.renewal = nil
             let old = instances[record.name.instance]
             if let old, !record.isAsNew(as: old) { return nil }
             instances[record.name.instance] = record

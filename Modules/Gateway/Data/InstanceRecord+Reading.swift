@@ -17,8 +17,8 @@ extension InstanceRecord {
         self.init(
             name: name, user: user, userID: userID, version: members.version, withdrawals: withdrawals,
             lockReason: members.lockReason, epoch: epoch, stored: stored, certificate: certificate,
-            renewed: members.renewed, retiredSerials: retired, activated: activated, lastSeen: members.lastSeen,
-            ended: members.ended, updates: members.updates, announced: members.announced)
+            renewed: members.renewed, renewal: members.renewal, retiredSerials: retired, activated: activated,
+            lastSeen: members.lastSeen, ended: members.ended, updates: members.updates, announced: members.announced)
     }
 
     private struct Members {
@@ -32,6 +32,7 @@ extension InstanceRecord {
         var stored: Int64?
         var certificate: Issued?
         var renewed: Issued?
+        var renewal: Renewal?
         var retiredSerials: [String]?
         var activated: Date?
         var lastSeen: Date?
@@ -51,6 +52,7 @@ extension InstanceRecord {
             case "stored": Self.set(&stored, reader.integer())
             case "certificate": Self.set(&certificate, Issued(&reader))
             case "renewed": Self.set(&renewed, Issued(&reader))
+            case "renewal": Self.set(&renewal, Renewal(&reader))
             case "retiredSerials": Self.set(&retiredSerials, reader.strings())
             case "activated": Self.set(&activated, reader.date())
             case "lastSeen": Self.set(&lastSeen, reader.date())
@@ -91,7 +93,27 @@ extension InstanceRecord.Issued {
     }
 }
 
+extension InstanceRecord.Renewal {
+    fileprivate init?(_ reader: inout MemberReader) {
+        var (publicKey, certificate, time): (Data?, Data?, Date?)
+        let isRead = reader.object { member, reader in
+            switch member {
+            case "publicKey": publicKey = reader.data()
+            case "certificate": certificate = reader.data()
+            case "time": time = reader.date()
+            default: return false
+            }
+            return true
+        }
+        guard isRead, let publicKey, let certificate, let time else { return nil }
+        self.init(publicKey: publicKey, certificate: certificate, time: time)
+    }
+}
+
 extension MemberReader {
+    /// As `JSONEncoder` writes it: in base64.
+    fileprivate mutating func data() -> Data? { string().flatMap { Data(base64Encoded: $0) } }
+
     /// As `Date` encodes itself: in seconds since 2001.
     fileprivate mutating func date() -> Date? { double().map(Date.init(timeIntervalSinceReferenceDate:)) }
 }

@@ -26,6 +26,15 @@ struct InstanceRecord: Codable, Sendable, Hashable {
         var end: Date
     }
 
+    /// The last renewal, so that an app which asks two gateways at once gets one certificate.
+    struct Renewal: Codable, Sendable, Hashable {
+        /// SHA-256 of the public key that it is for.
+        var publicKey: Data
+        /// DER.
+        var certificate: Data
+        var time: Date
+    }
+
     var name: InstanceName
     /// The user's name, for display and for tokens.
     var user: String
@@ -44,6 +53,8 @@ struct InstanceRecord: Codable, Sendable, Hashable {
     /// The certificate in use; the renewed one below was issued and not used yet.
     var certificate: Issued
     var renewed: Issued?
+    /// The newest renewal, for the store's transactions: a gateway's memory has it not. Nil in data of older versions.
+    var renewal: Renewal?
     /// Replaced serial numbers: the use of one of these shows a copied store.
     var retiredSerials: [String] = []
     var activated: Date
@@ -97,6 +108,15 @@ extension InstanceRecord {
         case current, renewed, retired, unknown
 
         var isAccepted: Bool { self == .current || self == .renewed }
+
+        /// - Throws: `unauthorized` for an unknown serial number, `retired` for one that was replaced.
+        func checkAccepted() throws(GatewayError) {
+            switch self {
+            case .current, .renewed: return
+            case .retired: throw GatewayError(.retired, "The certificate was replaced by a renewed one.")
+            case .unknown: throw GatewayError(.unauthorized, "The certificate is not known here.")
+            }
+        }
     }
 
     func standing(of serial: String) -> Standing {
@@ -111,6 +131,24 @@ extension InstanceRecord {
         retiredSerials = Array(([certificate.serial] + retiredSerials).prefix(Self.retiredLimit))
         certificate = renewed
         self.renewed = nil
+    }
+
+    /// The certificate that was issued for the same public key a moment ago, used since or not. A request that shows
+    /// this very certificate asks for another one.
+    func certificate(repeating request: Renewal, presenting serial: String) -> [UInt8]? {
+        guard let renewal, renewal.publicKey == request.publicKey,
+            request.time.timeIntervalSince(renewal.time) < AccessKeyRecord.repeatInterval
+        else { return nil }
+        let der = Array(renewal.certificate)
+        let issued = CertificateAuthority.serial(ofDER: der)
+        return issued != serial && standing(of: issued).isAccepted ? der : nil
+    }
+
+    /// Takes a certificate that was issued to who shows one with this serial number, which is in use now.
+    mutating func renew(_ renewal: Renewal, presenting serial: String) {
+        adopt(serial)
+        renewed = Issued(Array(renewal.certificate))
+        self.renewal = renewal
     }
 
     /// A store calls this with each change that it keeps.

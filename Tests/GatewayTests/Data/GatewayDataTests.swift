@@ -219,6 +219,49 @@ extension GatewayData {
         #expect(try await fixture.document(new).status == .locked)
     }
 
+    /// As an app asks a second gateway while the first one has not answered.
+    @Test func twoRenewalsWithOneKeyGetOneCertificate() async throws {
+        let fixture = try await DataFixture()
+        let old = try await fixture.enroll(fixture.link(), DataFixture.request())
+        let request = try DataFixture.request()
+        async let first = fixture.data.reenroll(old, request: request)
+        async let second = fixture.data.reenroll(old, request: request)
+        let chains = try await [first, second]
+        #expect(chains[0] == chains[1])
+        let new = try await fixture.data.presented(chains[0][0])
+        #expect(try await fixture.document(new).status == .active)
+        // The old certificate is retired now, but it is the same app that asks.
+        #expect(try await fixture.data.reenroll(old, request: request) == chains[0])
+        let again = try await fixture.restarted { fixture.now }
+        #expect(try await again.reenroll(old, request: request) == chains[0])
+        #expect(try await fixture.document(new).status == .active)
+        await #expect(throws: GatewayError(.locked, "")) {
+            try await fixture.data.reenroll(old, request: DataFixture.request())
+        }
+        #expect(try await fixture.document(new).status == .locked)
+    }
+
+    @Test func aRenewalByTheNewCertificateWithTheSameKeyIsAnotherOne() async throws {
+        let fixture = try await DataFixture()
+        let old = try await fixture.enroll(fixture.link(), DataFixture.request())
+        let request = try DataFixture.request()
+        let new = try await fixture.data.presented(fixture.data.reenroll(old, request: request)[0])
+        let next = try await fixture.data.presented(fixture.data.reenroll(new, request: request)[0])
+        #expect(next.serial != new.serial)
+        #expect(try await fixture.document(next).status == .active)
+    }
+
+    @Test func aRenewalIsRepeatedForTenMinutes() async throws {
+        let fixture = try await DataFixture()
+        let old = try await fixture.enroll(fixture.link(), DataFixture.request())
+        let request = try DataFixture.request()
+        let first = try await fixture.data.reenroll(old, request: request)
+        fixture.advance(601)
+        let second = try await fixture.data.reenroll(old, request: request)
+        #expect(second != first)
+        #expect(try await fixture.document(fixture.data.presented(second[0])).status == .active)
+    }
+
     @Test func theRelaysUseOfARenewedCertificateRetiresTheOldOne() async throws {
         let fixture = try await DataFixture()
         let first = try await fixture.chain(fixture.link(), DataFixture.request())

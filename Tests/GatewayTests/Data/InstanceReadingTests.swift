@@ -19,6 +19,8 @@ import Testing
         { $0.renewed = .init(serial: "01", end: .distantFuture) }, { $0.retiredSerials = ["01", "02", ""] },
         { $0.activated = .distantPast }, { $0.lastSeen = Date() }, { $0.end(.wiped, at: Date()) },
         { $0.countUpdate(isAnnounced: false) }, { $0.announced = 7 },
+        // In base64, the bytes are solidi.
+        { $0.renewal = .init(publicKey: Data([255, 255, 255]), certificate: Data([1]), time: Date()) },
     ]
 
     @Test func eachFormOfEachMemberIsReadWithoutADecoder() throws {
