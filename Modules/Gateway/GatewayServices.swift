@@ -113,6 +113,7 @@ struct GatewayServices: Service {
                 }
             }
             group.addTask { try await Self.untilShutdown { await parts.audit.run() } }
+            group.addTask { try await Self.untilShutdown { try await Self.keep(parts.audit) } }
             group.addTask { await FleetPresence(data: data, logger: logger).run() }
             group.addTask { try await Self.untilShutdown { await parts.feed.run() } }
             group.addTask { for await _ in news.cancelOnGracefulShutdown() { try? await data.catchUp() } }
@@ -161,12 +162,10 @@ struct GatewayServices: Service {
     /// Sends a heartbeat every two seconds; once a minute, checks the tunnels of instances that did not renew and notes
     /// which instances listen to events.
     private func tick(_ parts: Parts, _ observation: Observation) async throws {
-        var beats = 0
         var lastLook = data.clock()
         while !Task.isCancelled {
             try await Task.sleep(for: .seconds(ControlEvent.heartbeatSeconds))
             await parts.events.beat()
-            beats += 1
             // By the clock against which certificates are checked.
             if abs(data.clock().timeIntervalSince(lastLook)) >= 60 {
                 lastLook = data.clock()
@@ -175,7 +174,17 @@ struct GatewayServices: Service {
                 data.contacts.note(await parts.events.listening, at: lastLook)
                 await observation.refresh()
             }
-            if beats % 150 == 0 { await parts.audit.upkeep() }
+        }
+    }
+
+    /// The time between two looks at what of the audit trail is beyond its limits.
+    private static let auditUpkeep = Duration.seconds(300)
+
+    /// Apart from the heartbeats, since it waits for the store: streams without a heartbeat count as lost.
+    private static func keep(_ audit: AuditService) async throws {
+        while !Task.isCancelled {
+            try await Task.sleep(for: auditUpkeep)
+            await audit.upkeep()
         }
     }
 
