@@ -178,4 +178,11 @@ private struct TestNameServer {
             try await SystemResolver().addresses(of: "no-such-name.invalid", on: loop).get()
         }
     }
+
+    @Test func whatNobodyWaitsForIsNotLookedUp() async throws {
+        let loop = MultiThreadedEventLoopGroup.singleton.any()
+        await #expect(throws: NameResolutionError.timedOut) {
+            try await SystemResolver().addresses(of: "localhost", on: loop, while: { false }).get()
+        }
+    }
 }

@@ -50,6 +50,17 @@ import Testing
         }
     }
 
+    @Test func aNameNeedsNoLookUpForAClientThatHasLeft() async throws {
+        let silent = StubResolver(nil)
+        try await RelayFixture.with(resolver: silent) { fixture in
+            let client = try await fixture.connect()
+            client.send("CONNECT a.example:443 HTTP/1.1\r\nHost: a\r\n\r\n")
+            try #require(try await eventually { silent.isWanted == true })
+            client.drop()
+            #expect(try await eventually(within: .seconds(2)) { silent.isWanted == false })
+        }
+    }
+
     @Test(arguments: [["127.0.0.1"], ["127.0.0.1", "127.0.0.1"]])
     func aWithdrawalEndsTheDialAndIsTheAnswer(addresses: [String]) async throws {
         let hole = try BlackHole()

@@ -53,6 +53,18 @@ final class StubResolver: NameResolver {
     /// Answers by a function, which is called in the midst of a CONNECT.
     func whileResolving(_ body: @escaping @Sendable () -> [IPAddress]) { resolving.withLock { $0 = body } }
 
+    private let wanted = Lock<(@Sendable () -> Bool)?>(nil)
+
+    /// Whether the last answer is still waited for; nil before the first question.
+    var isWanted: Bool? { wanted.withLock { $0 }?() }
+
+    func addresses(
+        of name: String, on eventLoop: any EventLoop, while isWanted: @escaping @Sendable () -> Bool
+    ) -> EventLoopFuture<[IPAddress]> {
+        wanted.withLock { $0 = isWanted }
+        return addresses(of: name, on: eventLoop)
+    }
+
     func addresses(of name: String, on eventLoop: any EventLoop) -> EventLoopFuture<[IPAddress]> {
         if let body = resolving.withLock({ $0 }) { return eventLoop.makeSucceededFuture(body()) }
         guard let addresses = answer.withLock({ $0 }) else {

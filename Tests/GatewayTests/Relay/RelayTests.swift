@@ -204,6 +204,7 @@ import Testing
             let answer = try await fixture.refusal(connecting: "a.example:443")
             #expect(answer.hasPrefix("HTTP/1.1 504"))
             #expect(answer.contains("error=dns_timeout"))
+            #expect(silent.isWanted == false)
         }
     }
 

@@ -184,7 +184,7 @@ extension ConnectHandler {
         }
         return Dialer(
             resolver: services.resolver, check: services.addressCheck, egress: services.configuration.egress,
-            timeout: services.configuration.dialTimeout, eventLoop: loop,
+            timeout: services.configuration.dialTimeout, eventLoop: loop, left: self.tunnel.client.closeFuture,
             permit: { (address: IPAddress) throws(RelayRefusal) in try tunnel.value.permit(grant(address)) },
             begins: { tunnel.value.dials($0, by: grant($1)) })
     }

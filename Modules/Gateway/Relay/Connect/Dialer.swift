@@ -1,6 +1,7 @@
 internal import Glibc
 internal import NIOCore
 internal import NIOPosix
+internal import SallyportBase
 internal import SallyportCore
 internal import SallyportWire
 
@@ -19,6 +20,8 @@ struct Dialer: Sendable {
     let egress: IPAddress?
     let timeout: Duration
     let eventLoop: any EventLoop
+    /// Completes when the client has left.
+    let left: EventLoopFuture<Void>
     /// Called on the event loop before each connection is begun; throws if it is not wanted any more.
     let permit: @Sendable (IPAddress) throws(RelayRefusal) -> Void
     /// Called on the event loop with each connection that is about to be opened, so that it can be given up.
@@ -52,8 +55,13 @@ struct Dialer: Sendable {
 
     private func resolve(_ name: String, until deadline: NIODeadline) -> EventLoopFuture<[IPAddress]> {
         let promise = eventLoop.makePromise(of: [IPAddress].self)
-        let timer = eventLoop.scheduleTask(deadline: deadline) { promise.fail(NameResolutionError.timedOut) }
-        resolver.addresses(of: name, on: eventLoop).whenComplete { result in
+        let isWanted = Lock(true)
+        let timer = eventLoop.scheduleTask(deadline: deadline) {
+            isWanted.withLock { $0 = false }
+            promise.fail(NameResolutionError.timedOut)
+        }
+        left.whenComplete { _ in isWanted.withLock { $0 = false } }
+        resolver.addresses(of: name, on: eventLoop, while: { isWanted.withLock { $0 } }).whenComplete { result in
             timer.cancel()
             promise.completeWith(result)
         }

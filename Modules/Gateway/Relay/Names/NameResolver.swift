@@ -9,6 +9,22 @@ package protocol NameResolver: Sendable {
     ///   - name: A-labels in lower case, without a final dot; never an address.
     ///   - eventLoop: The loop of the answer.
     func addresses(of name: String, on eventLoop: any EventLoop) -> EventLoopFuture<[IPAddress]>
+
+    /// The same for one who may give up.
+    ///
+    /// - Parameter isWanted: whether the answer is still waited for; asked on any thread. A look-up that has not begun
+    ///   when it is not may be left out.
+    func addresses(
+        of name: String, on eventLoop: any EventLoop, while isWanted: @escaping @Sendable () -> Bool
+    ) -> EventLoopFuture<[IPAddress]>
+}
+
+extension NameResolver {
+    package func addresses(
+        of name: String, on eventLoop: any EventLoop, while isWanted: @escaping @Sendable () -> Bool
+    ) -> EventLoopFuture<[IPAddress]> {
+        addresses(of: name, on: eventLoop)
+    }
 }
 
 /// Why a name has no addresses.

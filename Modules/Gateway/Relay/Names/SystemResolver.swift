@@ -1,16 +1,33 @@
 internal import Glibc
 package import NIOCore
-package import NIOPosix
+internal import NIOPosix
 package import SallyportCore
 
 /// The host's resolver: `getaddrinfo`, on threads that may block.
 package struct SystemResolver: NameResolver {
-    private let pool: NIOThreadPool
+    /// How many names are looked up at a time.
+    private static let threadCount = 16
+    /// The process's, from the first look-up to its end, and for nothing else: names of a zone whose servers do not
+    /// answer may keep all of them busy for seconds.
+    private static let threads: NIOThreadPool = {
+        let pool = NIOThreadPool(numberOfThreads: threadCount)
+        pool.start()
+        return pool
+    }()
 
-    package init(pool: NIOThreadPool = .singleton) { self.pool = pool }
+    package init() {}
 
     package func addresses(of name: String, on eventLoop: any EventLoop) -> EventLoopFuture<[IPAddress]> {
-        pool.runIfActive(eventLoop: eventLoop) { try Self.lookUp(name) }
+        addresses(of: name, on: eventLoop, while: { true })
+    }
+
+    package func addresses(
+        of name: String, on eventLoop: any EventLoop, while isWanted: @escaping @Sendable () -> Bool
+    ) -> EventLoopFuture<[IPAddress]> {
+        Self.threads.runIfActive(eventLoop: eventLoop) {
+            guard isWanted() else { throw NameResolutionError.timedOut }
+            return try Self.lookUp(name)
+        }
     }
 
     private static func lookUp(_ name: String) throws(NameResolutionError) -> [IPAddress] {
