@@ -60,6 +60,7 @@ actor RelayFeed {
             group.addTask { await self.reportToAll() }
             group.addTask { await self.tick() }
             group.addTask { await self.watchLease() }
+            group.addTask { await self.judgeEachMinute() }
             group.addTask { await self.renewCertificates() }
             group.addTask { [parts] in
                 for await renewed in parts.current.renewals { await self.note(renewed) }
@@ -182,6 +183,11 @@ extension RelayFeed {
             wasOver = isOver
             try? await Task.sleep(for: .milliseconds(200))
         }
+    }
+
+    /// Ends the tunnels of instances that can no longer renew, of which no gateway sends word.
+    private func judgeEachMinute() async {
+        while (try? await Task.sleep(for: .seconds(60))) != nil { parts.judge.policyChanged() }
     }
 }
 
