@@ -26,6 +26,18 @@ import Testing
         .setTLSFloor(version: "1.3"), .showFleet,
     ]
 
+    @Test func whatAllRelaysHaveAlreadyIsReportedAtOnce() async throws {
+        let fixture = try await DataFixture()
+        let request = try RelayRequest(RelayPending(name: "relay-a.example", cluster: "main"))
+        _ = await fixture.data.perform(.invite(request: request.text))
+        let relay = try #require(await fixture.data.relays.relays.first)
+        let hub = FeedHub(fixture.data)
+        await hub.received(FeedReport(applied: 7, echo: 1, port: 1), from: relay.id)
+        let report = try #require(await hub.report(on: 7, since: .now, within: .seconds(60)))
+        #expect(report.inForce == 1 && report.missing.isEmpty)
+        #expect(report.milliseconds < 30_000)
+    }
+
     @Test(arguments: taking) func whatTakesSomethingAwayWaits(_ command: AdministrationCommand) {
         #expect(command.withdraws)
     }
