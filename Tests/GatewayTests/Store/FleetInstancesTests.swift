@@ -1,4 +1,5 @@
 import Foundation
+import SallyportBase
 import SallyportWire
 import Testing
 
@@ -72,5 +73,37 @@ import Testing
             return try await Parts(rows: rows, length: 1).instances(after: 0, key)
         }
         await #expect(throws: CancellationError.self) { try await task.value }
+    }
+}
+
+/// The access keys that a lost right takes along.
+@Suite struct FleetKeyRemovalTests {
+    /// Has two keys for each holder, and notes which are deleted.
+    private struct Keys: FleetTransaction {
+        let deleted = Lock<[[UInt8]]>([])
+
+        func run(_ statement: String, _ values: [FleetValue]) async throws -> [FleetRow] {
+            guard case .bytes(let value)? = values.first else { throw GatewayError(.internalFailure, statement) }
+            guard statement.hasPrefix("DELETE") else {
+                return [FleetRow([.bytes(Array(value.reversed()))]), FleetRow([.bytes(value)])]
+            }
+            deleted.withLock { $0.append(value) }
+            return []
+        }
+
+        func run(
+            _ statement: String, _ values: [FleetValue], inPartsOf count: Int, _ take: @Sendable ([FleetRow]) -> Void
+        ) async throws {}
+    }
+
+    /// Or else two transactions could wait for each other.
+    @Test func keysOfSeveralRightsAreDeletedInOneOrder() async throws {
+        let key = try #require(FleetKey(FleetKey.generate()))
+        let grants = (0..<9).map { Grant(user: UserIdentifier(), entitlement: "com.example.report\($0)") }
+        let keys = Keys()
+        try await keys.destroyKeys(of: Set(grants), key)
+        let deleted = keys.deleted.withLock { $0 }
+        #expect(deleted.count == 18)
+        #expect(deleted == deleted.sorted { $0.lexicographicallyPrecedes($1) })
     }
 }

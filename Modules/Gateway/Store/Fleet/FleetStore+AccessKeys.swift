@@ -61,7 +61,7 @@ extension FleetStore {
         let key = key
         return try await audited { transaction -> (Int, AuditEvent?) in
             try await transaction.mayTakeLong()
-            let rows = try await transaction.run("SELECT digest, body FROM access_key FOR UPDATE", [])
+            let rows = try await transaction.run("SELECT digest, body FROM access_key ORDER BY digest FOR UPDATE", [])
             let keys = try rows.map { row -> (digest: [UInt8], record: AccessKeyRecord) in
                 let digest = try row.bytes(0)
                 return (digest, try key.openKey(row.bytes(1), under: digest))

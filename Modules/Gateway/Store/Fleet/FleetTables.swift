@@ -134,9 +134,17 @@ extension FleetTransaction {
     }
 
     /// A used key's record stays, so that a later second use is told the reason of its refusal.
+    ///
+    /// The rows are locked in the order of their digests, as by each transaction that locks more than one.
     func destroyKeys(of grants: Set<Grant>, _ key: FleetKey) async throws {
+        var digests: [[UInt8]] = []
         for grant in grants {
-            try await run("DELETE FROM access_key WHERE holder = $1 AND NOT is_used", [key.holder(grant)])
+            let rows = try await run(
+                "SELECT digest FROM access_key WHERE holder = $1 AND NOT is_used", [key.holder(grant)])
+            digests += try rows.map { try $0.bytes(0) }
+        }
+        for digest in digests.sorted(by: { $0.lexicographicallyPrecedes($1) }) {
+            try await run("DELETE FROM access_key WHERE digest = $1 AND NOT is_used", [.bytes(digest)])
         }
     }
 
