@@ -174,6 +174,26 @@ import X509
         }
     }
 
+    @Test func aReplacedCertificateRenewsNothingAtAGatewayThatHasNotHeardOfIt() async throws {
+        let fixture = try await DataFixture()
+        let invited = try RelayRequest(RelayPending(name: "relay-a.example", cluster: "main"))
+        _ = await fixture.data.perform(.invite(request: invited.text))
+        let record = try #require(await fixture.data.relays.relays.first)
+        let other = try await fixture.restarted { fixture.now }
+        let request = try RelayKeys().request(named: record.name)
+        func presented(_ serial: String) -> PresentedRelay {
+            PresentedRelay(id: record.id, serial: serial, end: .distantFuture)
+        }
+        var serial = record.serials[0]
+        for _ in 0..<2 {
+            let certificates = try await fixture.data.renew(presented(serial), request)
+            serial = CertificateAuthority.serial(ofDER: Array(certificates.client))
+        }
+        let replaced = presented(record.serials[0])
+        await #expect(throws: GatewayError(.forbidden, "")) { try await other.renew(replaced, request) }
+        _ = try await other.renew(presented(serial), request)
+    }
+
     @Test func moreRenewalsThanARelayNeedsAreRefusedAndItsFeedGoesOn() async throws {
         try await withRelay { fixture, relay in
             let client = try relay.client(of: fixture.port)

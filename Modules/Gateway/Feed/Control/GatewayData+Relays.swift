@@ -72,10 +72,12 @@ extension GatewayData {
     func admitted(_ presented: PresentedRelay) async throws -> RelayRecord {
         guard clock() < presented.end else { throw GatewayError(.expired, "The relay's certificate has expired.") }
         if record(of: presented) == nil { try await catchUp() }
-        guard let record = record(of: presented) else {
-            throw GatewayError(.forbidden, "The relay was removed, or its certificate was replaced.")
-        }
+        guard let record = record(of: presented) else { throw Self.relayIsRefused }
         return record
+    }
+
+    private static var relayIsRefused: GatewayError {
+        GatewayError(.forbidden, "The relay was removed, or its certificate was replaced.")
     }
 
     func record(of presented: PresentedRelay) -> RelayRecord? {
@@ -107,9 +109,10 @@ extension GatewayData {
         let certificates = try issued(request, to: record.id, named: record.name)
         let serial = CertificateAuthority.serial(ofDER: Array(certificates.client))
         try await reviseRelays(maintenance("relay.renew", record.name)) { table in
-            guard let place = table.relays.firstIndex(where: { $0.id == presented.id }) else {
-                throw GatewayError(.forbidden, "The relay was removed.")
-            }
+            // Another gateway may have replaced the certificate since.
+            guard let place = table.relays.firstIndex(where: { $0.id == presented.id }),
+                table.relays[place].serials.contains(presented.serial)
+            else { throw Self.relayIsRefused }
             table.relays[place].renew(serial, replacing: presented.serial)
         }
         return certificates
