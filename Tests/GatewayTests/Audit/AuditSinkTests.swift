@@ -43,6 +43,28 @@ import Testing
         #expect(try lines(path) == [entries[2].json])
     }
 
+    /// A pipe that is full stands for a disk that is.
+    @Test func behindAnEntryThatWasWrittenInPartANewLineBegins() throws {
+        let path = folder.file("pipe")
+        try #require(mkfifo(path, 0o600) == 0)
+        let reader = open(path, O_RDWR | O_NONBLOCK)
+        defer { close(reader) }
+        var log = try AuditLogFile(path)
+        var buffer = [UInt8](repeating: 0, count: 1 << 20)
+        // So that one part of the entry finds room, and the next does not.
+        while write(reader, buffer, Int(PIPE_BUF)) > 0 {}
+        try #require(read(reader, &buffer, Int(PIPE_BUF)) == Int(PIPE_BUF))
+        var event = AuditEvent(.administration, by: .embedder, at: .now, outcome: "done")
+        event[.detail] = String(repeating: "a", count: 3 * Int(PIPE_BUF))
+        var chain = AuditChain(.administration, after: .empty)
+        let long = chain.append(event)
+        #expect(throws: GatewayError(.fileSystem, "")) { try log.write(long) }
+        while read(reader, &buffer, buffer.count) > 0 {}
+        try log.write(entries[0])
+        let count = read(reader, &buffer, buffer.count)
+        #expect(String(decoding: buffer.prefix(max(count, 0)), as: UTF8.self) == "\n\(entries[0].json)\n")
+    }
+
     @Test func aLogThatCannotBeMadeIsSaid() {
         #expect(throws: GatewayError(.fileSystem, "")) { try AuditLogFile(folder.file("none/audit.jsonl")) }
         #expect(throws: GatewayError(.fileSystem, "")) { try SyslogSocket(folder.file("none"), host: "a") }

@@ -8,6 +8,8 @@ struct AuditLogFile: AuditSink {
     private let path: String
     /// Nil for standard output.
     private var file: OpenFile?
+    /// Whether the last line lacks its end, as on a disk that was full.
+    private var isLineOpen = false
 
     private struct OpenFile {
         let descriptor: SinkDescriptor
@@ -29,8 +31,8 @@ struct AuditLogFile: AuditSink {
     }
 
     mutating func write(_ entry: AuditEntry) throws(GatewayError) {
-        var rest = Array((entry.json + "\n").utf8)[...]
         let descriptor = path == "-" ? STDOUT_FILENO : try fileDescriptor()
+        var rest = Array(((isLineOpen ? "\n" : "") + entry.json + "\n").utf8)[...]
         while !rest.isEmpty {
             // A pipe that says that it takes something takes so much without blocking.
             let part = rest.prefix(Int(PIPE_BUF))
@@ -43,6 +45,7 @@ struct AuditLogFile: AuditSink {
                 continue
             }
             rest = rest.dropFirst(count)
+            isLineOpen = !rest.isEmpty
         }
     }
 
@@ -63,6 +66,7 @@ struct AuditLogFile: AuditSink {
         let descriptor = SinkDescriptor(number)
         guard let status = FileStatus(of: number) else { throw failure() }
         file = OpenFile(descriptor: descriptor, status: status)
+        isLineOpen = false
         return number
     }
 
