@@ -45,21 +45,32 @@ extension GatewayData {
     private func checkpoint(keeping retention: AuditRetention?) async throws -> (text: String, hasRemoved: Bool) {
         while true {
             let stored = try await store.newestCheckpoint()
-            let known = try stored.map { try trusted($0, revokedSigners ?? authorities.record.signers) }
-            let heads = try await store.auditHeads()
-            if let known { try await check(heads, extend: known) }
-            let starts = try await starts(after: known?.startsByName ?? [:], heads, retention)
-            if let stored, let known, known.tells(heads, starts) { return (stored.text, false) }
-            let made = AuditCheckpoint(
-                number: (stored?.number ?? 0) + 1, time: clock().milliseconds, gateway: settings.name,
-                heads: heads, starts: starts)
-            let text = try made.signed(by: signer)
-            let kept = StoredCheckpoint(number: made.number, text: text)
-            // Another gateway may have made one meanwhile.
-            guard try await store.keep(kept, startingAfter: starts.mapValues(\.number)) else { continue }
-            revokedSigners = nil
-            return (text, starts != known?.startsByName ?? [:])
+            do {
+                if let made = try await checkpoint(after: stored, keeping: retention) { return made }
+            } catch {
+                // What another gateway removed with a newer checkpoint is missing, but nobody has changed the trail.
+                guard try await store.newestCheckpoint()?.number != stored?.number else { throw error }
+            }
         }
+    }
+
+    /// - Returns: nil if another gateway has made one meanwhile.
+    private func checkpoint(
+        after stored: StoredCheckpoint?, keeping retention: AuditRetention?
+    ) async throws -> (text: String, hasRemoved: Bool)? {
+        let known = try stored.map { try trusted($0, revokedSigners ?? authorities.record.signers) }
+        let heads = try await store.auditHeads()
+        if let known { try await check(heads, extend: known) }
+        let starts = try await starts(after: known?.startsByName ?? [:], heads, retention)
+        if let stored, let known, known.tells(heads, starts) { return (stored.text, false) }
+        let made = AuditCheckpoint(
+            number: (stored?.number ?? 0) + 1, time: clock().milliseconds, gateway: settings.name,
+            heads: heads, starts: starts)
+        let text = try made.signed(by: signer)
+        let kept = StoredCheckpoint(number: made.number, text: text)
+        guard try await store.keep(kept, startingAfter: starts.mapValues(\.number)) else { return nil }
+        revokedSigners = nil
+        return (text, starts != known?.startsByName ?? [:])
     }
 
     /// - Throws: `store` if a chain has lost its end since the last checkpoint, or has another entry there.

@@ -124,6 +124,20 @@ import Testing
         #expect(try await found(fixture.report()) == ["missing 1"])
     }
 
+    @Test func whatAnotherGatewayRemovesMeanwhileIsNoChange() async throws {
+        _ = try await fixture.data.checkpoint()
+        let (store, other) = try await fixture.faulty()
+        store.interrupt { [fixture] in
+            for number in 0..<10 { try await fixture.perform(.addUser("user\(number)")) }
+            var retention = AuditRetention()
+            retention.administration = 5
+            try await fixture.keepAudit(retention)
+        }
+        _ = try await other.checkpoint()
+        #expect(try await fixture.entries().map(\.number) == [10, 11, 12, 13, 14])
+        #expect(try await fixture.report().isSound)
+    }
+
     @Test(arguments: [DataFixture.Tampering.change, .delete, .reorder])
     func whatWasChangedIsNotRemoved(_ tampering: DataFixture.Tampering) async throws {
         try await fixture.tamper(tampering)

@@ -40,6 +40,11 @@ final class FaultyStore: GatewayStore {
         for waiter in waiters { waiter.resume() }
     }
 
+    private let interruption = Lock<(@Sendable () async throws -> Void)?>(nil)
+
+    /// Has something happen before the next read of entries.
+    func interrupt(_ body: @escaping @Sendable () async throws -> Void) { interruption.withLock { $0 = body } }
+
     /// After which revisions changes were read, in order.
     var positions: [Int64?] { reading.withLock { $0.positions } }
 
@@ -65,7 +70,12 @@ final class FaultyStore: GatewayStore {
     func auditRows(
         of chain: AuditChainName, after number: Int64, through last: Int64, limit: Int
     ) async throws -> [AuditRow] {
-        try await store.auditRows(of: chain, after: number, through: last, limit: limit)
+        let interruption = interruption.withLock { body -> (@Sendable () async throws -> Void)? in
+            defer { body = nil }
+            return body
+        }
+        try await interruption?()
+        return try await store.auditRows(of: chain, after: number, through: last, limit: limit)
     }
 
     func newestCheckpoint() async throws -> StoredCheckpoint? { try await store.newestCheckpoint() }
