@@ -49,7 +49,10 @@ extension Connector {
     ) async throws(LoadError) -> LoadResponse {
         let proxy = try proxy(for: request, by: known, in: context)
         var fields = try fields(of: request, through: proxy, in: context, with: ways)
-        if context.isToBeSigned { await context.signer?.sign(&fields) }
+        if context.isToBeSigned {
+            await context.signer?.sign(&fields)
+            try confirm(known)
+        }
         var (exchange, path) = order(for: request, saying: fields, by: known, through: proxy, in: context, with: ways)
         exchange.hasOtherCluster = hasOtherCluster
         let order = ExchangeOrder(request: exchange, path: path, known: known, proxy: proxy, recorder: context.recorder)
@@ -85,9 +88,7 @@ extension Connector {
         isByAppsWord: Bool = false
     ) throws(LoadError) -> LoadResponse {
         do throws(LoadError) {
-            try confirm(
-                known,
-                OpenConnection(to: known.endpoint, through: known.way.relay?.cluster, tlsVersion: nil))
+            try confirm(known)
         } catch {
             response.body.discard()
             throw error
@@ -100,11 +101,10 @@ extension Connector {
     }
 
     /// A way that is still in force is not checked again: see ``AccessGate/confirm(_:_:)``.
-    private nonisolated func confirm(
-        _ known: KnownWays.Known, _ open: @autoclosure () -> OpenConnection
-    ) throws(LoadError) {
+    private nonisolated func confirm(_ known: KnownWays.Known) throws(LoadError) {
         guard !known.isInForce else { return }
-        try confirm(known.way, open())
+        try confirm(
+            known.way, OpenConnection(to: known.endpoint, through: known.way.relay?.cluster, tlsVersion: nil))
     }
 
     // MARK: The request
@@ -202,8 +202,11 @@ extension Connector {
     ) async throws(LoadError) -> (ExchangeResponse, Bool) {
         var dialogue = HandshakeDialogue(
             with: endpoint, asking: ConnectionQuestions(of: context), ways.settings, order.path, self)
-        let response = try await dialogue.run(after: failure) { [client] path throws(LoadError) in
-            try await order.send(with: client, via: path)
+        let response = try await dialogue.run(after: failure) {
+            [client] path throws(LoadError) -> ExchangeResponse in
+            // The app may have taken its time to answer: no connection is made by a way that has ended meanwhile.
+            try self.confirm(order.known)
+            return try await order.send(with: client, via: path)
         }
         return (response, dialogue.isByAppsWord)
     }

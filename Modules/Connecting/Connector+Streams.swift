@@ -46,7 +46,7 @@ extension Connector {
             recorder: questions.recorder)
         let tunnel: Tunnel
         do throws(LoadError) {
-            tunnel = try await open(order, via: path, with: settings, asking: questions)
+            tunnel = try await open(order, by: way, via: path, with: settings, asking: questions)
         } catch {
             throw error.naming(way.restriction)
         }
@@ -117,13 +117,16 @@ extension Connector {
     }
 
     private nonisolated func open(
-        _ order: StreamOrder, via path: ConnectionPath, with settings: ConnectionSettings,
+        _ order: StreamOrder, by way: Way, via path: ConnectionPath, with settings: ConnectionSettings,
         asking questions: ConnectionQuestions
     ) async throws(LoadError) -> Tunnel {
         guard order.request.isSecure else { return try await order.open(with: client, via: path) }
         var dialogue = HandshakeDialogue(with: order.request.endpoint, asking: questions, settings, path, self)
-        return try await dialogue.run { [client] path throws(LoadError) in
-            try await order.open(with: client, via: path)
+        return try await dialogue.run { [client] path throws(LoadError) -> Tunnel in
+            // The app may have taken its time to answer: no connection is made by a way that has ended meanwhile.
+            try self.confirm(
+                way, OpenConnection(to: order.request.endpoint, through: way.relay?.cluster, tlsVersion: nil))
+            return try await order.open(with: client, via: path)
         }
     }
 }

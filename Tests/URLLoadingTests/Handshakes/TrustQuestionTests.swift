@@ -293,4 +293,52 @@ struct TrustQuestionTests {
     func anAnswerToAnotherQuestionIsAnError(_ disposition: ChallengeDisposition) async throws {
         #expect(await (try session(AskedDelegate(disposition))).failure(try site.request())?.code == .invalidRequest)
     }
+
+    // MARK: A policy that changes while the app is asked
+
+    enum PolicyChange: Sendable, CaseIterable {
+        case withdrawn, denied
+
+        func happen(to gate: StubGate) {
+            switch self {
+            case .withdrawn: gate.withdraw(.wiped)
+            case .denied: gate.route(by: RoutingTable(default: .deny))
+            }
+        }
+
+        var code: LoadError.Code { self == .withdrawn ? .withdrawn : .refusedByPolicy }
+    }
+
+    private func delegate(
+        answering disposition: ChallengeDisposition, after change: PolicyChange
+    ) -> AskedDelegate {
+        AskedDelegate(session: { [gate] _ in
+            change.happen(to: gate)
+            return disposition
+        })
+    }
+
+    @Test(
+        arguments: [ChallengeDisposition.trust(.none), .trust(.forSession), .performDefaultHandling],
+        PolicyChange.allCases)
+    func noRequestIsSentByAWayThatEndsWhileTheAppIsAsked(
+        _ disposition: ChallengeDisposition, _ change: PolicyChange
+    ) async throws {
+        let delegate = delegate(answering: disposition, after: change)
+        let session = try session(delegate, isTrusted: disposition == .performDefaultHandling)
+        let request = LoadRequest(.post, try site.server.url(scheme: "https"), body: .text("body"))
+        #expect(await session.failure(request)?.code == change.code)
+        #expect(delegate.asked.count == 1 && site.seen.heads.isEmpty)
+        #expect(site.server.acceptedConnections == 1)
+    }
+
+    @Test(arguments: PolicyChange.allCases)
+    func noStreamIsOpenedByAWayThatEndsWhileTheAppIsAsked(_ change: PolicyChange) async throws {
+        let delegate = delegate(answering: .trust(.forSession), after: change)
+        let session = try session(delegate)
+        await #expect(throws: LoadError(change.code, "")) {
+            _ = try await session.streamTask(to: try site.server.endpoint, isSecure: true)
+        }
+        #expect(delegate.asked.count == 1 && site.server.acceptedConnections == 1)
+    }
 }
