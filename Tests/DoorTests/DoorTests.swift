@@ -220,6 +220,32 @@ struct DoorTests {
         await app.door.shutdown()
     }
 
+    @Test func aWithdrawalResetsAProgramThatDoesNotRead() async throws {
+        let sent = Lock(0)
+        let server = try TestServer { connection in
+            let chunk = [UInt8](repeating: 7, count: 64 << 10)
+            while connection.write(chunk) { sent.withLock { $0 += 1 } }
+        }
+        let app = try await DoorApp(in: world)
+        let client = try app.tunnel(to: "\(server.named)")
+        // All that lies between is full once the server can send no more.
+        var (last, stillness) = (0, 0)
+        let isFull = try await eventually {
+            let count = sent.withLock { $0 }
+            stillness = count == last ? stillness + 1 : 0
+            last = count
+            return count > 0 && stillness >= 20
+        }
+        #expect(isFull)
+        let start = ContinuousClock.now
+        world.gate.withdraw(.wiped)
+        #expect(try await app.record().end == "withdrawn" && start.duration(to: .now) < .seconds(1))
+        // What the kernel had for the program already, and then the end.
+        _ = client.readAll()
+        #expect(try await eventually { server.openConnections == 0 })
+        await app.door.shutdown()
+    }
+
     @Test func aNewPolicyEndsWhatItDeniesAndLeavesTheRest() async throws {
         let (denied, allowed) = (try world.mirror(isSecure: false), try world.mirror(isSecure: false))
         let app = try await DoorApp(in: world)

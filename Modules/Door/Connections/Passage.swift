@@ -14,6 +14,7 @@ struct Passage: Sendable {
     /// - Parameter first: what the program has sent already.
     /// - Returns: nil if both sides ended theirs; else what broke it first.
     func run(after first: [UInt8]) async -> DoorRefusal? {
+        resetWhenTheWayEnds()
         // One task for each direction, of which this is one: thousands of connections wait here.
         async let toServer: Void = settle(carryToServer(first))
         let failure = await carryToProgram()
@@ -27,6 +28,16 @@ struct Passage: Sendable {
         }
         await toServer
         return await socket.failure
+    }
+
+    /// Resets the program's connection as soon as the policy has ended the server's. A program that reads slowly would
+    /// otherwise still get what came before, because nothing waits for the server while bytes wait for the program.
+    private func resetWhenTheWayEnds() {
+        // Not the stream itself, which keeps the closure.
+        stream.channel.whenOver { [socket, weak channel = stream.channel] in
+            guard let failure = channel?.failure, failure.endsTheWay else { return }
+            Task { await socket.reset(because: DoorRefusal(failure)) }
+        }
     }
 
     /// Ends both connections after a failure, so that the other direction ends too.
@@ -73,6 +84,16 @@ struct Passage: Sendable {
         }
         await socket.endWriting()
         return nil
+    }
+}
+
+extension LoadError {
+    /// Whether the app may no longer use the connection; what came over it before is not delivered either.
+    fileprivate var endsTheWay: Bool {
+        switch code {
+        case .withdrawn, .notAuthorized, .refusedByPolicy, .sessionInvalidated: true
+        default: false
+        }
     }
 }
 
