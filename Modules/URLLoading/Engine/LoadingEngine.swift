@@ -64,16 +64,6 @@ final class LoadingEngine: Sendable {
             logger: Logger(label: "sallyport.system"))
     }
 
-    /// Whether `authorize()` has not succeeded yet. False after a withdrawal, which comes later.
-    var isUnauthorized: Bool {
-        do throws(AccessDenied) {
-            try gate?.checkAuthorized()
-            return false
-        } catch {
-            return error.reason == .notAuthorized
-        }
-    }
-
     var isEnabled: Bool { isSwitchedOn.load(ordering: .acquiring) }
     var currentGeneration: Int { generation.load(ordering: .acquiring) }
 

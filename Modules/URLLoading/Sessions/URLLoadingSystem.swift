@@ -100,8 +100,13 @@ public final class URLLoadingSystem: InstancePart {
     /// The value of ``SecureSession/shared`` while this is the default instance: ``session`` while secure communication
     /// is enabled; also while authorization is withdrawn, so that loads report that; otherwise the system session.
     public var shared: SecureSession {
-        if isWithdrawn { return session }
-        return isSecureCommunicationEnabled ? session : system
+        // Asked once: between two answers access could be withdrawn, and a load would leave by the system session.
+        do throws(AccessDenied) {
+            try engine.gate?.checkAuthorized()
+            return engine.isEnabled ? session : system
+        } catch {
+            return error.reason == .notAuthorized ? system : session
+        }
     }
 
     /// A session of this instance. ``disable()`` invalidates it.
@@ -163,6 +168,4 @@ public final class URLLoadingSystem: InstancePart {
     private var isAuthorized: Bool {
         (try? engine.checkAuthorized()) != nil
     }
-
-    private var isWithdrawn: Bool { !isAuthorized && !engine.isUnauthorized }
 }
