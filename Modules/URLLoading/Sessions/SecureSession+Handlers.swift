@@ -48,10 +48,16 @@ extension SecureSession {
     private func load(
         _ request: LoadRequest, with handler: any RequestHandler, in context: LoadContext
     ) async throws(LoadError) -> LoadResponse? {
-        try engine.checkAuthorized()
         let loads = engine.loads
         let load = HandlerLoad(tag: tag, http: chain, tunnels: tunnels.of(context.principal))
         let number = loads.insert(tag) { load.end(with: $0) }
+        // Checked once the load is known: a withdrawal either ends it or is seen here.
+        do throws(LoadError) {
+            try engine.checkAuthorized()
+        } catch {
+            loads.remove(number)
+            throw error
+        }
         let outcome = await load.run(handler, handler.canonicalForm(of: request), in: context) { loads.remove(number) }
         switch outcome {
         case .response(let response): return response
