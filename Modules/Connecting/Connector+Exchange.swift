@@ -52,6 +52,7 @@ extension Connector {
         if context.isToBeSigned {
             await context.signer?.sign(&fields)
             try confirm(known)
+            try ways.checkSession()
         }
         var (exchange, path) = order(for: request, saying: fields, by: known, through: proxy, in: context, with: ways)
         exchange.hasOtherCluster = hasOtherCluster
@@ -206,6 +207,7 @@ extension Connector {
             [client] path throws(LoadError) -> ExchangeResponse in
             // The app may have taken its time to answer: no connection is made by a way that has ended meanwhile.
             try self.confirm(order.known)
+            try ways.checkSession()
             return try await order.send(with: client, via: path)
         }
         return (response, dialogue.isByAppsWord)
@@ -298,11 +300,17 @@ package final class KnownWays: Sendable {
     }
 
     let settings: ConnectionSettings
+    let checkSession: @Sendable () throws(LoadError) -> Void
     private let book: WayBook
     private let page: Int
 
-    package init(_ settings: ConnectionSettings, of connector: Connector) {
+    /// - Parameter checkSession: throws once the session has ended.
+    package init(
+        _ settings: ConnectionSettings, of connector: Connector,
+        checkSession: @escaping @Sendable () throws(LoadError) -> Void = { () throws(LoadError) in }
+    ) {
         self.settings = settings
+        self.checkSession = checkSession
         book = connector.ways
         page = book.addPage()
     }

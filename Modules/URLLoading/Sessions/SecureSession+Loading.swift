@@ -4,7 +4,6 @@ public import SallyportBase
 internal import SallyportConnecting
 public import SallyportCore
 public import SallyportLoading
-internal import Synchronization
 
 extension SecureSession {
     /// Loads a request; returns with the head while the body comes.
@@ -130,10 +129,7 @@ extension SecureSession {
     /// - Throws: why the session takes no request now.
     func admit() throws(LoadError) {
         try engine.checkSwitchedOn()
-        let isOutdated = generation.map { $0 != engine.currentGeneration } ?? false
-        guard isOutdated || isInvalidated.load(ordering: .acquiring) else { return }
-        try engine.checkAuthorized()
-        throw LoadingEngine.invalidated()
+        try life.check()
     }
 
     /// The request with the session's fields, where it has none of the name.

@@ -23,9 +23,7 @@ public final class SecureSession: Sendable {
     let registry: ProtocolRegistry
     /// Names the session in the keys of its connections.
     let tag: String
-    /// The generation in which the session was made; nil if switching off does not invalidate it.
-    let generation: Int?
-    let isInvalidated = Atomic(false)
+    let life: SessionLife
     /// The loads, tasks and streams for which ``finishTasksAndInvalidate()`` waits.
     let running = RunningLoads()
     let chain: LoadChain
@@ -52,7 +50,7 @@ public final class SecureSession: Sendable {
         self.delegate = delegate
         self.engine = engine
         self.registry = registry ?? engine.registry
-        self.generation = generation
+        life = SessionLife(of: engine, generation: generation)
         tag = "\(Self.sessionNumbers.add(1, ordering: .relaxed).newValue)"
         observer = LoadObserver.bootstrapped()
         logger = engine.logger
@@ -63,7 +61,7 @@ public final class SecureSession: Sendable {
             connectionsPerOrigin: configuration.connectionsPerOrigin, trust: TrustScopes(configuration))
         let settings = ConnectionSettings(configuration, tag: tag, hasPolicy: engine.gate != nil)
         let waiter = ConnectivityWaiter(configuration, tag: tag, engine)
-        sender = ConnectorStage(connector: engine.connector, settings: settings, waiter: waiter)
+        sender = ConnectorStage(connector: engine.connector, settings: settings, waiter: waiter, life: life)
         // The whole list of stages, from the top down.
         chain = LoadChain(
             [RedirectStage(configuration, sites: engine.sites, names: engine.gate), DecodingStage()]
@@ -86,8 +84,8 @@ public final class SecureSession: Sendable {
     ///
     /// ``shared`` cannot be invalidated; the call has no effect on it.
     public func invalidate() {
-        guard generation != nil else { return }
-        isInvalidated.store(true, ordering: .releasing)
+        guard life.generation != nil else { return }
+        life.end()
         engine.end(LoadingEngine.invalidated()) { [tag] in $0 == tag }
     }
 
@@ -98,7 +96,7 @@ public final class SecureSession: Sendable {
     /// invalidates the session at once, as ``invalidate()`` does. ``shared`` cannot be invalidated; the call has no
     /// effect on it.
     public func finishTasksAndInvalidate() async {
-        guard generation != nil else { return }
+        guard life.generation != nil else { return }
         do throws(LoadError) {
             try await running.finish()
         } catch {

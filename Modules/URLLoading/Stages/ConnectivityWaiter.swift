@@ -29,14 +29,21 @@ struct ConnectivityWaiter: Sendable {
     ) async throws(LoadError) -> LoadResponse {
         var failure = first
         var tries = 0
-        await (context.responder as? DelegateResponder)?.waitsForConnectivity()
+        // Registered from here on: the session may end while the delegate is told.
+        let ended = Lock<LoadError?>(nil)
+        let number = loads.insert(tag) { reason in ended.withLock { $0 = $0 ?? reason } }
+        defer { loads.remove(number) }
+        if let responder = context.responder as? DelegateResponder {
+            // A delegate that takes too long is given up; the wait then throws.
+            _ = await untilDeadline(context.deadline) { await responder.waitsForConnectivity() }
+        }
         while waits(after: failure, request) {
             context.logger.debug(
                 "Waiting for a connection.",
                 metadata: ["request": "\(context.requestID)", "failure": "\(failure.shortDescription)"])
             let pause = rule.pause(after: tries, failure.code, infrastructure?.infrastructure ?? .unknown)
             context.control?.waits(true)
-            try await wait(pause, until: context.deadline, after: failure)
+            try await wait(pause, until: context.deadline, after: failure, unless: ended)
             context.control?.waits(false)
             try await context.control?.proceed()
             context.recorder?.decided(.retry, "\(failure.code)", because: "waited for a connection")
@@ -51,11 +58,13 @@ struct ConnectivityWaiter: Sendable {
     }
 
     private func wait(
-        _ pause: ConnectivityRule.Pause, until deadline: ContinuousClock.Instant, after failure: LoadError
+        _ pause: ConnectivityRule.Pause, until deadline: ContinuousClock.Instant, after failure: LoadError,
+        unless ended: Lock<LoadError?>
     ) async throws(LoadError) {
         let (end, ending) = AsyncStream.makeStream(of: LoadError.self, bufferingPolicy: .bufferingOldest(1))
         let number = loads.insert(tag) { _ = ending.yield($0) }
         defer { loads.remove(number) }
+        if let reason = ended.withLock({ $0 }) { throw reason }
         let wake = min(deadline, .now + pause.longest)
         let infrastructure = pause.endsWithInfrastructure ? infrastructure : nil
         let reason = await untilDeadline(wake) { () -> LoadError? in

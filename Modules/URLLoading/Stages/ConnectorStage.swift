@@ -9,12 +9,18 @@ struct ConnectorStage: LoadStage {
     private let ways: KnownWays
     private let settings: ConnectionSettings
     private let waiter: ConnectivityWaiter
+    /// Of the session whose requests are sent; nil if there is none.
+    private let life: SessionLife?
 
-    init(connector: Connector, settings: ConnectionSettings, waiter: ConnectivityWaiter = ConnectivityWaiter()) {
+    init(
+        connector: Connector, settings: ConnectionSettings, waiter: ConnectivityWaiter = ConnectivityWaiter(),
+        life: SessionLife? = nil
+    ) {
         self.connector = connector
         self.settings = settings
         self.waiter = waiter
-        ways = KnownWays(settings, of: connector)
+        self.life = life
+        ways = KnownWays(settings, of: connector) { () throws(LoadError) in try life?.check() }
     }
 
     func load(
@@ -28,6 +34,7 @@ struct ConnectorStage: LoadStage {
     @inline(__always)
     func send(_ request: LoadRequest, in context: LoadContext) async throws(LoadError) -> LoadResponse {
         do throws(LoadError) {
+            try life?.check()
             try checkMayLeave(request)
             let known = try connector.known(for: request, in: context, with: ways)
             guard
@@ -51,7 +58,8 @@ struct ConnectorStage: LoadStage {
     ) async throws(LoadError) -> LoadResponse {
         guard waiter.waits(after: failure, request) else { throw failure }
         return try await waiter.load(request, in: context, after: failure) { () throws(LoadError) in
-            try await connector.exchange(request, in: context, with: ways)
+            try life?.check()
+            return try await connector.exchange(request, in: context, with: ways)
         }
     }
 

@@ -16,6 +16,13 @@ import Testing
         }
     }
 
+    private struct Told: SessionDelegate {
+        let tell: @Sendable (SecureSession) async -> Void
+        func session(_ session: SecureSession, isWaitingForConnectivity request: LoadRequest) async {
+            await tell(session)
+        }
+    }
+
     /// Fails so often, then answers.
     private func client(failing times: Int, with code: LoadError.Code) -> StubClient {
         let tries = Lock(0)
@@ -131,6 +138,25 @@ import Testing
             }
         let error = await #expect(throws: LoadError.self) { _ = try await task.value }
         #expect(error?.code == expected)
+    }
+
+    @Test func aSessionThatEndsWhileTheDelegateIsToldEndsTheLoad() async throws {
+        let system = system(client(failing: .max, with: .relayUnreachable), InfrastructureBoard(.unreachable))
+        let session = system.makeSession(delegate: Told { $0.invalidate() })
+        let request = try waiting
+        await #expect(throws: LoadError(.sessionInvalidated, "")) { _ = try await session.data(for: request) }
+    }
+
+    @Test func theTimeForTheLoadHoldsWhileTheDelegateIsTold() async throws {
+        let system = system(client(failing: .max, with: .relayUnreachable), InfrastructureBoard(.unreachable))
+        let session = system.makeSession(delegate: Told { _ in try? await Task.sleep(for: .seconds(50)) })
+        var request = try waiting
+        request.options.resourceTimeout = .milliseconds(150)
+        let start = ContinuousClock.now
+        await #expect(throws: LoadError(.resourceTimeout, "")) { [request] in
+            _ = try await session.data(for: request)
+        }
+        #expect(start.duration(to: .now) < .seconds(20))
     }
 
     @Test func pausesGrowToALimit() {

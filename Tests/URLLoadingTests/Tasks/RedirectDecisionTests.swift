@@ -80,6 +80,20 @@ import Testing
         #expect(fixture.client.requests.count == 1)
     }
 
+    @Test(arguments: [true, false])
+    func aSessionThatEndsWhileTheAppDecidesSendsNothingMore(byInvalidation: Bool) async throws {
+        let fixture = Fixture(answers: redirected)
+        let session = fixture.loading.makeSession()
+        let delegate = Decider { [loading = fixture.loading] _, proposed, _ in
+            if byInvalidation { session.invalidate() } else { loading.disable() }
+            return .follow(proposed)
+        }
+        await #expect(throws: LoadError(.sessionInvalidated, "")) {
+            _ = try await session.bytes(for: .get("http://a.example/"), delegate: delegate)
+        }
+        #expect(fixture.client.requests.count == 1)
+    }
+
     @Test func theAppMayChangeTheRequest() async throws {
         let delegate = Decider { _, proposed, _ in
             var changed = proposed
