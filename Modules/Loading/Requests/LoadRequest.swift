@@ -119,7 +119,7 @@ public struct LoadOptions: Sendable {
     /// another origin drops it.
     public var credential: Credential?
     /// The credential for the first challenge of the proxy on the way, if the delegate gives none; it is sent to a
-    /// SOCKS proxy at once. Replaces the credential of `Proxy`.
+    /// SOCKS proxy at once. Replaces the credential of `Proxy`; a redirect to another origin drops it.
     public var proxyCredential: Credential?
     /// Whether the jar's cookies are sent and the answer's cookies stored; the session's setting if nil.
     public var handlesCookies: Bool?

@@ -65,6 +65,8 @@ struct RedirectRules {
         if target.origin != request.url.origin {
             keepBack(in: &hop, comingFrom: request.url) { _ in true }
             hop.request.options.credential = nil
+            // Another origin may be reached through another proxy.
+            hop.request.options.proxyCredential = nil
         }
         return hop
     }
@@ -83,6 +85,8 @@ struct RedirectRules {
         }
         let isOwn = chosen.options.credential != before.options.credential
         hop.request.options.credential = isOwn ? chosen.options.credential : nil
+        let isOwnForProxy = chosen.options.proxyCredential != before.options.proxyCredential
+        hop.request.options.proxyCredential = isOwnForProxy ? chosen.options.proxyCredential : nil
         return hop
     }
 

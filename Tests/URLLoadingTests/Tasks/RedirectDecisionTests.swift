@@ -138,6 +138,21 @@ import Testing
         #expect(hop.request.options.credential == nil)
     }
 
+    @Test func theProxysCredentialStaysWithTheOrigin() throws {
+        var request = try LoadRequest.get("http://a.example/")
+        request.options.proxyCredential = Credential(user: "ann", password: Redacted("planted"))
+        let rules = RedirectRules()
+        let near = try rules.hop(from: request, to: RequestURL("http://a.example/x"), status: .found)
+        #expect(near.request.options.proxyCredential == request.options.proxyCredential)
+        for target in ["http://b.example/", "https://a.example/"] {
+            let far = try rules.hop(from: request, to: RequestURL(target), status: .found)
+            #expect(far.request.options.proxyCredential == nil)
+            var chosen = request
+            chosen.url = try RequestURL(target)
+            #expect(try rules.hop(chosen, chosenOver: near).request.options.proxyCredential == nil)
+        }
+    }
+
     @Test func fieldsThatTheAppSetsOnPurposeAreSent() async throws {
         let delegate = Decider { _, proposed, _ in
             var changed = proposed
