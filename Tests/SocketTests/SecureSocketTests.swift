@@ -264,6 +264,9 @@ struct SecureSocketTests {
         if isWithdrawn { world.gate.withdraw(.blocked) } else { try await socket.disconnect() }
         #expect(try await observer.isTold(.onClose))
         #expect(observer.current.errors.map(\.code) == (isWithdrawn ? [.withdrawn] : []))
+        // A withdrawal drops what was not read; a regular end leaves it.
+        let unread = await socket.readStream.bytesUnread
+        #expect((unread == 0) == isWithdrawn)
     }
 
     // MARK: Authorization and life

@@ -164,9 +164,14 @@ extension SecureSocket {
 // MARK: Events
 
 extension SecureSocket {
-    /// - Parameter stream: the stream of ``SocketEvent/opened``.
-    func happened(_ event: SocketEvent, in attempt: Int, _ stream: ByteStream? = nil) -> SocketCallback? {
+    /// - Parameters:
+    ///   - stream: the stream of ``SocketEvent/opened``.
+    ///   - error: why the connection broke. A withdrawal drops what was not read.
+    func happened(
+        _ event: SocketEvent, in attempt: Int, _ stream: ByteStream? = nil, because error: SocketError? = nil
+    ) -> SocketCallback? {
         let callback = machine.happened(event, in: attempt)
+        if callback != nil, error?.code == .withdrawn { inbound.clear() }
         if callback == .onOpen { self.stream = stream }
         if callback == .onClose { self.stream = nil }
         return callback

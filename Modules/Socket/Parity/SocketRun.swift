@@ -87,7 +87,9 @@ struct SocketRun: Sendable {
     }
 
     private func tell(_ event: SocketEvent, _ error: SocketError? = nil, stream: ByteStream? = nil) async {
-        guard let socket = socket(), let callback = await socket.happened(event, in: attempt, stream) else { return }
+        guard let socket = socket(),
+            let callback = await socket.happened(event, in: attempt, stream, because: error)
+        else { return }
         await socket.tell(callback, error)
     }
 }
