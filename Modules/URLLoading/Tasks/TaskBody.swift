@@ -21,7 +21,12 @@ final class TaskBody: BodySource {
         total = response.head.headerFields[.contentLength].flatMap { Int64($0) }
         if endsTask {
             // The Swift task that loaded has ended by now, so a cancellation must reach the body's reader from here.
-            _ = control.attach { [body, weak control] in if control?.isCancelled == true { body.discard() } }
+            // Nor may anybody be reading the body who would notice.
+            _ = control.attach { [body, weak control] in
+                guard let control, control.isCancelled else { return }
+                body.discard()
+                control.ended()
+            }
         }
         if counts { control.receivedProgress.set(TransferProgress(completed: 0, total: total)) }
     }

@@ -259,6 +259,21 @@ import Testing
         #expect(try await eventually { server.openConnections == 0 })
     }
 
+    @Test func cancellingABytesTaskThatNobodyReadsCompletesIt() async throws {
+        let server = try TestServer { connection in
+            _ = connection.readHead()
+            connection.write("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc")
+            connection.awaitEnd()
+        }
+        let task = session.bytesTask(for: LoadRequest(.get, try server.url()))
+        let response = try await task.value
+        task.cancel()
+        #expect(task.state == .completed)
+        #expect(try await eventually { server.openConnections == 0 })
+        // Its release would end the task too.
+        withExtendedLifetime(response) {}
+    }
+
     /// Writes as fast as it can, and counts.
     private struct Writer: ProtocolHandler {
         static let written = Lock(0)
