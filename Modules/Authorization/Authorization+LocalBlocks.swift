@@ -28,13 +28,32 @@ extension Authorization {
     }
 
     /// Locks like the administrator: the data is kept but inaccessible until the administrator locks and unlocks the
-    /// instance.
+    /// instance. Does nothing after a wipe, which leaves nothing to lock.
     public func executeRemoteLock() async throws(AuthorizationError) {
+        guard !isWithdrawnForGood else { return }
         decisions.isLocked = true
         decisions.consoleLockSeen = document?.status == .locked && document?.code == .remoteLockout
         gate.withdraw(.remoteLockout)
-        await conclude(.locked(.remoteLockout))
-        try await storeDecisions()
+        // Stored before observers are awaited, which may take long: a process that is ended meanwhile starts locked.
+        var failure: AuthorizationError?
+        do throws(AuthorizationError) {
+            try await storeDecisions()
+        } catch {
+            failure = error
+        }
+        // A wipe, or the administrator's lock and unlock, may have come meanwhile.
+        if decisions.isLocked, !isWithdrawnForGood { await conclude(.locked(.remoteLockout)) }
+        if let failure { throw failure }
+    }
+
+    /// Known from the gate, which changes before the store is wiped and the state published.
+    private var isWithdrawnForGood: Bool {
+        do throws(AccessDenied) {
+            _ = try gate.policy()
+            return false
+        } catch {
+            return error.code == .wiped || error.code == .appDenied
+        }
     }
 
     private func storeDecisions() async throws(AuthorizationError) {

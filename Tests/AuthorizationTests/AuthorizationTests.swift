@@ -243,6 +243,10 @@ import Testing
         await #expect { try await authorization.authorize() } throws: {
             ($0 as? AuthorizationError)?.code == .notActivated
         }
+        // There is nothing left to lock.
+        try await authorization.executeRemoteLock()
+        #expect(authorization.state == .wiped(.wiped))
+        #expect(throws: AccessDenied(.withdrawn, code: .wiped)) { try authorization.checkAuthorized() }
     }
 
     @Test("A lifted block opens again, and the app hears of both") func lifted() async throws {
