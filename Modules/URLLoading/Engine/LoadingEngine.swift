@@ -68,7 +68,9 @@ final class LoadingEngine: Sendable {
     var currentGeneration: Int { generation.load(ordering: .acquiring) }
 
     /// Turns loading on. The handler is registered again, so that it is asked before those already registered.
+    /// Has no effect after ``shutdown()``.
     func enable() {
+        guard !isShutDown.load(ordering: .acquiring) else { return }
         let wasOn = isSwitchedOn.exchange(true, ordering: .acquiringAndReleasing)
         if !wasOn { registry.register(SecureHTTPHandler.self) }
     }

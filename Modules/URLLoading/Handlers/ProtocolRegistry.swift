@@ -37,7 +37,8 @@ public final class ProtocolRegistry: Sendable {
     @discardableResult
     public func register(_ handler: any ProtocolHandler.Type) -> Registration {
         let entry = HandlerEntry(handler)
-        if hasCompletedAuthorization() {
+        // The handler of secure sessions has no other place, whenever loading is switched off and on.
+        if entry == .secureHTTP || hasCompletedAuthorization() {
             change { $0.secure.moveToFront(entry) }
             return .secureSessions
         }

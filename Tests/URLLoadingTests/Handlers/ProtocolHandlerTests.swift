@@ -168,4 +168,22 @@ private struct SecondHandler: ProtocolHandler {
         fixture.loading.enable()
         #expect(try await fixture.loading.session.text("http://a.example/") == "secure")
     }
+
+    @Test func switchingOffAndOnBeforeAuthorizationKeepsTheSecureHandler() async throws {
+        let fixture = Fixture(denied: AccessDenied(.notAuthorized))
+        fixture.loading.disable()
+        fixture.loading.enable()
+        fixture.gate.authorize()
+        #expect(try await fixture.loading.session.text("http://a.example/") == "secure")
+    }
+
+    @Test func switchingOnAfterTheEndHasNoEffect() async throws {
+        let fixture = Fixture()
+        await fixture.loading.shutdown()
+        fixture.loading.enable()
+        await #expect(throws: LoadError(.sessionInvalidated, "")) {
+            try await fixture.loading.session.text("http://a.example/")
+        }
+        #expect(fixture.client.exchanges.isEmpty)
+    }
 }
