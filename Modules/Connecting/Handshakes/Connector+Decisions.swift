@@ -99,7 +99,10 @@ extension Connector {
         dropOutdated()
         let wasTrusted = decisions.forgetTrust(at: endpoint)
         let wasStored = try await store?.forgetTrust(at: endpoint) ?? false
-        return wasTrusted || wasStored
+        // Again: a decision that was being stored meanwhile may have been noted since.
+        dropOutdated()
+        let isTrustedAgain = decisions.forgetTrust(at: endpoint)
+        return wasTrusted || wasStored || isTrustedAgain
     }
 
     /// Forgets all decisions of a session that has ended.
