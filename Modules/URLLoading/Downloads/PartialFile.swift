@@ -24,11 +24,7 @@ struct PartialFile: ~Copyable {
     static func open(for path: String) throws(LoadError) -> PartialFile {
         let (directory, name) = try DownloadFile.parts(of: path)
         let base = "\(directory)/.\(name.prefix(200))"
-        let descriptor = try OwnFile.openOrMake("\(base).partial")
-        guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
-            Glibc.close(descriptor)
-            throw LoadError(.fileSystem, "Another download writes \(path).")
-        }
+        let descriptor = try openLocked("\(base).partial", for: path)
         var file = PartialFile(
             descriptor: descriptor, partPath: "\(base).partial", recordPath: "\(base).resume", path: path)
         let record = try OwnFile.read(file.recordPath, upTo: recordLimit).flatMap {
@@ -36,6 +32,27 @@ struct PartialFile: ~Copyable {
         }
         try file.restore(record)
         return file
+    }
+
+    /// Opens the file until what is locked is what its name leads to: between the two, another process may have given
+    /// the file its target's name, and what it holds is complete.
+    private static func openLocked(_ partPath: String, for path: String) throws(LoadError) -> Int32 {
+        while true {
+            let descriptor = try OwnFile.openOrMake(partPath)
+            guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
+                Glibc.close(descriptor)
+                throw LoadError(.fileSystem, "Another download writes \(path).")
+            }
+            if isNamed(descriptor, partPath) { return descriptor }
+            Glibc.close(descriptor)
+        }
+    }
+
+    private static func isNamed(_ descriptor: Int32, _ path: String) -> Bool {
+        var opened = stat()
+        var named = stat()
+        guard unsafe fstat(descriptor, &opened) == 0, unsafe lstat(path, &named) == 0 else { return false }
+        return opened.st_dev == named.st_dev && opened.st_ino == named.st_ino
     }
 
     private init(descriptor: Int32, partPath: String, recordPath: String, path: String) {
