@@ -139,7 +139,8 @@ import Testing
         let total = 64 << 20
         let server = try source(total, written)
         var request = LoadRequest(.get, try server.url())
-        request.options.idleTimeout = .milliseconds(300)
+        // A thread of a busy machine may get no processor for a second or two.
+        request.options.idleTimeout = .seconds(3)
         let task = session.downloadTask(for: request, to: directory.file("file"))
         task.resume()
         #expect(try await eventually { written.withLock { $0 } > 1 << 20 })
@@ -148,7 +149,7 @@ import Testing
         let paused = try await settled(written)
         #expect(paused < total)
         // Longer than the idle time-out.
-        try await Task.sleep(for: .milliseconds(700))
+        try await Task.sleep(for: .seconds(4))
         #expect(written.withLock { $0 } == paused && task.state == .suspended)
         task.resume()
         #expect(try await task.value.status == .ok)
@@ -169,14 +170,15 @@ import Testing
             connection.awaitEnd()
         }
         var request = LoadRequest(.put, try server.url())
-        request.options.idleTimeout = .milliseconds(300)
+        request.options.idleTimeout = .seconds(3)
         let task = session.uploadTask(for: request, from: .bytes([UInt8](repeating: 1, count: total)))
         task.resume()
         #expect(try await eventually { received.withLock { $0 } > 1 << 20 })
         task.suspend()
         let paused = try await settled(received)
         #expect(paused < total)
-        try await Task.sleep(for: .milliseconds(500))
+        // Longer than the idle time-out.
+        try await Task.sleep(for: .seconds(4))
         #expect(received.withLock { $0 } == paused)
         task.resume()
         #expect(try await task.value.body == Array("ok".utf8))
