@@ -212,7 +212,7 @@ struct DoorTests {
         let client = try app.tunnel(to: "\(server.named)")
         let start = ContinuousClock.now
         world.gate.withdraw(.wiped)
-        #expect(client.readAll().isEmpty && start.duration(to: .now) < .seconds(1))
+        #expect(client.readAll().isEmpty && start.duration(to: .now) < Soak.second)
         #expect(try await app.record().end == "withdrawn" && relay.acceptedConnections == 1)
         let next = try app.visit()
         next.send("CONNECT \(try server.named) HTTP/1.1\r\n\r\n")

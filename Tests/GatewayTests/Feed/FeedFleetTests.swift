@@ -64,7 +64,7 @@ import Testing
                     return told.inForce == 1
                 }
                 #expect(isInForce, "\(String(describing: report))")
-                #expect(try await eventually(within: .seconds(1)) { !tunnel.isOpen })
+                #expect(try await eventually(within: Soak.second) { !tunnel.isOpen })
                 #expect(try await administer(data, .withdraw(instance: instance, .unblock)) == .done)
             }
         }
@@ -115,7 +115,7 @@ import Testing
             let reply = try await administer(path, .withdraw(instance: instance.description, .lock))
             guard case .atRelays(.done, let report) = reply else { throw TestFailure("\(reply)") }
             #expect(report.inForce == 1)
-            #expect(try await eventually(within: .seconds(1)) { !tunnel.isOpen })
+            #expect(try await eventually(within: Soak.second) { !tunnel.isOpen })
         }
         runs[1].cancel()
         _ = try await runs[1].value

@@ -22,8 +22,8 @@ import Testing
             let reply = try await fixture.administer(.withdraw(instance: fixture.instance(), .lock))
             guard case .atRelays(.done, let report) = reply else { throw TestFailure("\(reply)") }
             #expect(report.inForce == 1 && report.relays == 1 && report.missing.isEmpty)
-            #expect(report.milliseconds < 1000)
-            #expect(try await eventually(within: .seconds(1)) { !tunnel.isOpen })
+            #expect(Duration.milliseconds(report.milliseconds) < Soak.second)
+            #expect(try await eventually(within: Soak.second) { !tunnel.isOpen })
             #expect(try await fixture.relay.connect(to: fixture.origin.port, as: fixture.identity).status == 403)
             #expect(try await fixture.administer(.withdraw(instance: fixture.instance(), .unlock)) == .done)
             _ = try await fixture.relay.tunnel(to: fixture.origin.port, as: fixture.identity)
@@ -119,7 +119,7 @@ import Testing
         try await FeedFixture.with { fixture in
             let tunnel = try await fixture.relay.tunnel(to: fixture.origin.port, as: fixture.identity)
             #expect(try await fixture.administer(.removeRelay(name: fixture.enrolled.name)) == .done)
-            #expect(try await eventually(within: .seconds(2)) { !tunnel.isOpen })
+            #expect(try await eventually(within: Soak.second * 2) { !tunnel.isOpen })
             #expect(try await fixture.relay.connect(to: fixture.origin.port, as: fixture.identity).status == 503)
         }
     }

@@ -53,7 +53,7 @@ struct RelayGuardTests {
         #expect(try await !client.isReset(within: .milliseconds(200)))
         policy.set(StubPolicy.denied)
         relayGuard.policyChanged()
-        #expect(try await client.isReset(within: .milliseconds(1000)))
+        #expect(try await client.isReset(within: Soak.second))
         #expect(try await eventually { await relayGuard.tunnelCount == 0 })
         running.cancel()
         await running.value
@@ -65,7 +65,7 @@ struct RelayGuardTests {
         #expect(try await relayGuard.answer(question(client)) == .allowed(instance: "one"))
         policy.set(StubPolicy.denied)
         await relayGuard.reconsider()
-        #expect(try await client.isReset(within: .milliseconds(1000)))
+        #expect(try await client.isReset(within: Soak.second))
         #expect(try await !stranger.isReset(within: .milliseconds(50)))
     }
 
@@ -151,7 +151,7 @@ struct RelayGuardTests {
         let (client, other) = (try GuardedClient(relay.port), try TestServer { $0.answerAll("") })
         let stranger = try GuardedClient(other.port)
         try await relayGuard.start()
-        #expect(try await client.isReset(within: .milliseconds(1000)))
+        #expect(try await client.isReset(within: Soak.second))
         #expect(try await !stranger.isReset(within: .milliseconds(50)))
     }
 
@@ -162,7 +162,7 @@ struct RelayGuardTests {
         #expect(try await relayGuard.answer(question(client)) == .allowed(instance: "one"))
         running.cancel()
         await running.value
-        #expect(try await client.isReset(within: .milliseconds(1000)))
+        #expect(try await client.isReset(within: Soak.second))
         guard case .unavailable = await relayGuard.answer(try question(client)) else { return #expect(Bool(false)) }
     }
 

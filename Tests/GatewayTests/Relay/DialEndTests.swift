@@ -45,8 +45,8 @@ import Testing
             let client = try await Self.dialling(hole, at: addresses, by: fixture)
             #expect(fixture.relay.tunnelCount == 1)
             client.drop()
-            #expect(try await eventually(within: .seconds(2)) { hole.dials == 0 })
-            #expect(try await eventually(within: .seconds(2)) { fixture.relay.tunnelCount == 0 })
+            // Both at once: between two addresses nothing is dialled either.
+            #expect(try await eventually(within: Soak.second) { hole.dials == 0 && fixture.relay.tunnelCount == 0 })
         }
     }
 
@@ -71,7 +71,7 @@ import Testing
             fixture.relay.policyChanged()
             let answer = try await client.head()
             #expect(answer.hasPrefix("HTTP/1.1 403") && answer.contains("The policy changed."))
-            #expect(ContinuousClock.now - start < .seconds(2))
+            #expect(ContinuousClock.now - start < Soak.second)
             #expect(hole.dials == 0)
             #expect(try await eventually { fixture.relay.tunnelCount == 0 })
         }

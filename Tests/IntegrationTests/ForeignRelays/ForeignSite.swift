@@ -84,16 +84,25 @@ struct ForeignSite: Sendable {
 
     // MARK: A client without policy
 
-    /// Two CONNECTs over TLS of a version, the second one over a session that is resumed.
+    /// Two CONNECTs over TLS of a version, the second one over a session that is resumed. Each connection stays open
+    /// until it has its answer.
     func resumed(_ version: String, as client: Client) async throws -> String {
         let server = "\(Intranet.name):\(intranet.port)"
         let command =
             "openssl s_client -connect localhost:\(port) -\(version) -CAfile '\(relayAuthority)' "
             + "-cert '\(client.certificate)' -key '\(client.key)'"
         let script = """
-            connect() { printf 'CONNECT \(server) HTTP/1.1\\r\\nHost: \(server)\\r\\n\\r\\n'; sleep 1; }
-            connect | \(command) -sess_out '\(client.key).session' -quiet -no_ign_eof 2>&1 | grep -a -o 'HTTP/1.1 [0-9]*'
-            connect | \(command) -sess_in '\(client.key).session' 2>&1 | grep -a -o -e 'HTTP/1.1 [0-9]*' -e Reused
+            answer='\(client.key).answer'
+            connect() {
+                printf 'CONNECT \(server) HTTP/1.1\\r\\nHost: \(server)\\r\\n\\r\\n'
+                for _ in $(seq 200); do grep -a -q 'HTTP/1.1 [0-9]' "$answer" && break; sleep 0.1; done
+            }
+            : >"$answer"
+            connect | \(command) -sess_out '\(client.key).session' -quiet -no_ign_eof >>"$answer" 2>&1
+            grep -a -o 'HTTP/1.1 [0-9]*' "$answer"
+            : >"$answer"
+            connect | \(command) -sess_in '\(client.key).session' >>"$answer" 2>&1
+            grep -a -o -e 'HTTP/1.1 [0-9]*' -e Reused "$answer"
             """
         return try await ChildProcess("/bin/bash", ["-c", script]).outcome().output
     }

@@ -28,7 +28,7 @@ struct GuardFeedTests {
             let tunnel = try await foreign.tunnel(client)
             let locked = try await foreign.site.admin("lock", client.instance)
             #expect(locked.output.contains("in force at 1 of 1 relay after "), "\(locked.output)")
-            #expect(try await eventually(within: .seconds(1)) { !tunnel.isRunning }, "\(process.error)")
+            #expect(try await eventually(within: Soak.second) { !tunnel.isRunning }, "\(process.error)")
             #expect(try await foreign.status(foreign.url("/report.txt"), as: client) == "403")
         }
     }
@@ -39,7 +39,7 @@ struct GuardFeedTests {
             let tunnel = try await foreign.tunnel(client)
             process.signal(SIGTERM)
             #expect(try await process.outcome(within: .seconds(20)).status == 0)
-            #expect(try await eventually(within: .seconds(1)) { !tunnel.isRunning })
+            #expect(try await eventually(within: Soak.second) { !tunnel.isRunning })
             #expect(try await foreign.status(foreign.url("/report.txt"), as: client) == "503")
         }
     }

@@ -20,7 +20,7 @@ struct HTTPDRelayTests {
         let loading = try await foreign.tunnel(client, byAddress: true)
         try await foreign.site.admin("lock", client.instance)
         let start = ContinuousClock.now
-        #expect(try await eventually(within: .seconds(1)) { !loading.isRunning }, "\(httpd.messages)")
+        #expect(try await eventually(within: Soak.second) { !loading.isRunning }, "\(httpd.messages)")
         print("A tunnel through httpd ended \(ContinuousClock.now - start) after the answer to the lock.")
         #expect(try await foreign.status(page, as: client) == "403")
         try await foreign.site.admin("unlock", client.instance)

@@ -73,13 +73,13 @@ struct SquidRelayTests {
         let (loading, staying) = (try await foreign.tunnel(client), try await foreign.tunnel(other))
         try await foreign.site.admin("lock", client.instance)
         let start = ContinuousClock.now
-        #expect(try await eventually(within: .seconds(1)) { !loading.isRunning }, "\(squid.messages)")
+        #expect(try await eventually(within: Soak.second) { !loading.isRunning }, "\(squid.messages)")
         print("A tunnel through Squid ended \(ContinuousClock.now - start) after the answer to the lock.")
         #expect(try await loading.outcome().status != 0)
         #expect(staying.isRunning)
         // The server that a tunnel leads to may be taken away too.
         try await foreign.site.admin("server", "remove", "\(Intranet.name):\(foreign.intranet.port)")
-        #expect(try await eventually(within: .seconds(1)) { !staying.isRunning })
+        #expect(try await eventually(within: Soak.second) { !staying.isRunning })
     }
 
     @Test func withoutTheGuardNothingIsOpened() async throws {
@@ -92,7 +92,7 @@ struct SquidRelayTests {
         // Nothing can end it now; the next guard does, since it does not know whose it is.
         #expect(loading.isRunning)
         try await foreign.startGateway()
-        #expect(try await eventually(within: .seconds(2)) { !loading.isRunning }, "\(squid.messages)")
+        #expect(try await eventually(within: Soak.second * 2) { !loading.isRunning }, "\(squid.messages)")
         #expect(try await foreign.status(foreign.url("/report.txt"), as: client) == "200")
     }
 
@@ -117,6 +117,6 @@ struct SquidRelayTests {
         let (foreign, squid) = try await start()
         let loading = try await foreign.tunnel(foreign.client("one"))
         try await foreign.site.stopGateway()
-        #expect(try await eventually(within: .seconds(2)) { !loading.isRunning }, "\(squid.messages)")
+        #expect(try await eventually(within: Soak.second * 2) { !loading.isRunning }, "\(squid.messages)")
     }
 }
