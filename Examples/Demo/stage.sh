@@ -96,7 +96,8 @@ http {
         root $site;
         location = /cached.txt { expires 1h; }
         location = /uncached.txt { add_header Cache-Control no-store; }
-        location = /slow.bin { limit_rate 4m; }
+        location = /slow.bin { limit_rate 2m; }
+        location = /endless.bin { limit_rate 64k; }
         if (\$is_stranger) { return 444; }
     }
 }
@@ -109,8 +110,8 @@ start_intranet() {
     echo "The figures of today." >"$site/report.txt"
     echo "The figures of the year, which stay as they are." | tee "$site/cached.txt" >"$site/uncached.txt"
     head -c "${DEMO_ARCHIVE:-67108864}" /dev/urandom >"$site/archive.bin"
-    # Some four seconds.
-    head -c 16777216 "$site/archive.bin" >"$site/slow.bin"
+    # They take some eight seconds, and longer than a whole demo.
+    head -c 16777216 "$site/archive.bin" | tee "$site/slow.bin" >"$site/endless.bin"
     # nginx may drop its rights when it was started as root.
     chmod 0711 "$work"
     chmod 0755 "$site"
