@@ -31,13 +31,16 @@ import Testing
         }
     }
 
-    /// The count once it no longer grows.
+    /// The count once it did not grow for a second, ten looks in a row: a thread may get no processor for a while.
     private func settled(_ count: Lock<Int>) async throws -> Int {
-        while true {
-            let before = count.withLock { $0 }
+        var (last, looks) = (-1, 0)
+        while looks < 10 {
             try await Task.sleep(for: .milliseconds(100))
-            if count.withLock({ $0 }) == before { return before }
+            let now = count.withLock { $0 }
+            looks = now == last ? looks + 1 : 0
+            last = now
         }
+        return last
     }
 
     // MARK: Life
