@@ -174,7 +174,8 @@ struct ConnectionLimitTests {
         var request = ExchangeRequest(.get, url)
         request.connectionsPerOrigin = 1
         let second = Task { try await transport.exchange(request, via: path) }
-        try await Task.sleep(for: .milliseconds(100))
+        // Longer than is expected: the second one may begin late.
+        try await Task.sleep(for: .seconds(1))
         counter.open()
         try await first.value
         let timing = try await second.value.facts.timing
