@@ -107,7 +107,7 @@ import Testing
 
     @Test func anIdleStreamIsClosed() async throws {
         let server = try TestServer { $0.answerAll(TestConnection.ok) }
-        let (peer, _) = try await fixture.open(to: server, idleLifetime: .milliseconds(300))
+        let (peer, _) = try await fixture.open(to: server, idleLifetime: .seconds(3))
         for _ in 0..<3 {
             #expect(try await peer.body(fixture.request()) == "ok")
             try await Task.sleep(for: .milliseconds(100))
