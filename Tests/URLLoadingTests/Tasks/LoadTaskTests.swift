@@ -215,7 +215,8 @@ import Testing
         let tasks = try ["a", "b"].map { session.dataTask(for: try url($0)) }
         for task in tasks {
             task.resume()
-            try await Task.sleep(for: .milliseconds(30))
+            // Nothing tells that it waits for the connection now.
+            try await Task.sleep(for: .milliseconds(500))
         }
         tasks[0].suspend()
         gate.withLock { $0 = true }
@@ -372,10 +373,11 @@ import Testing
                 for: LoadRequest(.get, try server.url("/\(name)")), options: LoadTaskOptions(priority: priority))
             task.resume()
             tasks.append(task)
-            try await Task.sleep(for: .milliseconds(30))
+            // Nothing tells that it waits for the connection now.
+            try await Task.sleep(for: .milliseconds(500))
         }
         tasks[4].priority = 0.9
-        try await Task.sleep(for: .milliseconds(30))
+        try await Task.sleep(for: .milliseconds(500))
         gate.withLock { $0 = true }
         for task in tasks { _ = try await task.value }
         #expect(order.withLock { $0 } == ["/first", "/high", "/raised", "/a", "/b", "/low"])
