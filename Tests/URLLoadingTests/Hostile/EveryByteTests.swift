@@ -4,7 +4,7 @@ import Testing
 import TransportTestSupport
 
 /// An exchange may be ended from our side at any of its bytes.
-@Suite(.timeLimit(.minutes(1))) struct EveryByteTests {
+@Suite(.timeLimit(.minutes(2))) struct EveryByteTests {
     private func expectEnds(of standstill: Standstill, _ ending: Standstill.Ending) async throws {
         let codes = try await standstill.walk(to: ending)
         for (place, code) in zip(standstill.places, codes) { #expect(code == ending.code, "\(place)") }

@@ -66,7 +66,9 @@ final class Standstill: Sendable {
         let session = session
         let loads = Task { await Self.failures(of: requests, in: session) }
         if ending != .deadline {
-            let areStill = try await eventually { self.standing.withLock { $0 } == self.places.count }
+            let areStill = try await eventually(within: .seconds(40)) {
+                self.standing.withLock { $0 } == self.places.count
+            }
             #expect(areStill, "Some did not come to their places.")
         }
         end(loads, ending)
