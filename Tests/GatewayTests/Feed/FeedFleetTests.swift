@@ -96,7 +96,8 @@ import Testing
         for gateway in [first, second] { _ = try await gateway.listeners() }
         let enrolled = try await EnrolledRelay.enrolled(at: data.data)
         #expect(try await eventually { await other.controls.count == 2 })
-        try await enrolled.run(lease: .seconds(3)) { relay in
+        // It may hear nothing for a while where the machine is busy.
+        try await enrolled.run(lease: .seconds(6)) { relay in
             let tunnel = try await relay.tunnel(to: origin.port, as: identity)
             // Until the relay answers the second one, it does not know of it.
             let isKnown = try await eventually {
@@ -107,7 +108,7 @@ import Testing
             runs[0].cancel()
             _ = try await runs[0].value
             // For longer than the lease.
-            let end = ContinuousClock.now + .seconds(5)
+            let end = ContinuousClock.now + .seconds(9)
             while ContinuousClock.now < end {
                 tunnel.send("still")
                 #expect(try await tunnel.read(5) == Array("still".utf8))

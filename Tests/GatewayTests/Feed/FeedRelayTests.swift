@@ -135,14 +135,14 @@ import Testing
         var configuration = Gateway.Configuration.loopback
         configuration.controlPort = try await gateway.listeners().controlPort
         let (enrolled, again) = (try await EnrolledRelay.enrolled(at: data.data), configuration)
-        try await enrolled.run(lease: .seconds(2)) { relay in
+        try await enrolled.run(lease: .seconds(6)) { relay in
             let tunnel = try await relay.tunnel(to: origin.port, as: identity)
             let start = ContinuousClock.now
             running.cancel()
             _ = try await running.value
-            #expect(try await eventually(within: .seconds(10)) { !tunnel.isOpen })
-            // Counted from the last word, which is a little more than a second old at most.
-            #expect(start.duration(to: .now) > .milliseconds(500) && start.duration(to: .now) < .seconds(5))
+            #expect(try await eventually(within: .seconds(15)) { !tunnel.isOpen })
+            // Counted from the last word, which is a little more than a second old, or more where the machine is busy.
+            #expect(start.duration(to: .now) > .seconds(1) && start.duration(to: .now) < .seconds(15))
             #expect(try await relay.connect(to: origin.port, as: identity).status == 503)
             let store = try await SecureStore.open(
                 at: data.path, protectedBy: .keyFile("\(data.path)/key"), options: .existing)
