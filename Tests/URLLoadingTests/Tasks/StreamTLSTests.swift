@@ -38,14 +38,14 @@ import Testing
     @Test func aHandshakeWaitsForTheAppsAnswer() async throws {
         let server = try server()
         let delegate = AskedDelegate(session: { _ in
-            try? await Task.sleep(for: .milliseconds(300))
+            try? await Task.sleep(for: .seconds(4))
             return .trust(.forSession)
         })
         let session = try session(delegate)
         for _ in 0..<2 {
             let stream = try await session.streamTask(to: server.endpoint)
             // Less than the app takes to answer: its time does not count.
-            try await stream.startTLS(TLSStart(timeout: .milliseconds(200)))
+            try await stream.startTLS(TLSStart(timeout: .seconds(3)))
             #expect(try await stream.read() == Array("in TLS".utf8))
             stream.close()
         }
@@ -102,7 +102,7 @@ import Testing
         let loading = URLLoadingSystem(gate: gate)
         let server = try server()
         let delegate = AskedDelegate(session: { _ in
-            try? await Task.sleep(for: .milliseconds(300))
+            try? await Task.sleep(for: .seconds(30))
             return .trust(.forSession)
         })
         let session = loading.makeSession(delegate: delegate)

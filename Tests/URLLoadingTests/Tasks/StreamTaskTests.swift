@@ -122,10 +122,11 @@ import Testing
             connection.write("done")
             connection.awaitEnd()
         }
-        let stream = try await session.streamTask(to: server.endpoint, idleTimeout: .milliseconds(500))
+        let stream = try await session.streamTask(to: server.endpoint, idleTimeout: .seconds(3))
         async let answer = stream.read()
+        // Longer than the idle time-out in sum.
         for _ in 0..<10 {
-            try await Task.sleep(for: .milliseconds(100))
+            try await Task.sleep(for: .milliseconds(400))
             try await stream.write([1])
         }
         #expect(try await answer == Array("done".utf8))
@@ -140,15 +141,15 @@ import Testing
         let server = try TestServer { connection in
             while case let chunk = connection.read(), !chunk.isEmpty { connection.write(chunk) }
         }
-        let stream = try await session.streamTask(to: server.endpoint, idleTimeout: .milliseconds(200))
+        let stream = try await session.streamTask(to: server.endpoint, idleTimeout: .seconds(3))
         for _ in 0..<2 {
-            try await Task.sleep(for: .milliseconds(500))
+            try await Task.sleep(for: .seconds(4))
             try await stream.write("again")
             #expect(try await stream.read() == Array("again".utf8))
         }
         let start = ContinuousClock.now
         await #expect(throws: LoadError(.idleTimeout, "")) { _ = try await stream.read() }
-        #expect(start.duration(to: .now) >= .milliseconds(150))
+        #expect(start.duration(to: .now) >= .milliseconds(2900))
     }
 
     @Test func releasingAStreamClosesIt() async throws {
