@@ -50,7 +50,7 @@ struct SuspensionTests {
         var request = try web.request("/large")
         request.protocols = protocols
         request.control = control
-        request.idleTimeout = .milliseconds(300)
+        request.idleTimeout = .seconds(3)
         let response = try await transport.exchange(request, via: web.path())
         #expect(response.facts.connection.httpVersion == (protocols == .automatic ? "HTTP/2" : "HTTP/1.1"))
         control.set(true)
@@ -62,7 +62,8 @@ struct SuspensionTests {
             other.collectsUpTo = .bytes(2)
             let answer = try await transport.exchange(other, via: web.path())
             #expect(try await answer.body.collect(upTo: .bytes(2)) == Array("ok".utf8))
-            try await Task.sleep(for: .milliseconds(100))
+            // In sum more than the idle time-out.
+            try await Task.sleep(for: .milliseconds(800))
         }
         control.set(false)
         #expect(try await body.value == web.content)

@@ -184,10 +184,10 @@ struct TrustQuestionTests {
 
     @Test func theIdleTimeoutStandsStillWhileTheAppThinks() async throws {
         let delegate = AskedDelegate(session: { _ in
-            try? await Task.sleep(for: .milliseconds(700))
+            try? await Task.sleep(for: .seconds(4))
             return .trust(.forSession)
         })
-        let session = try session(delegate, idleTimeout: .milliseconds(300))
+        let session = try session(delegate, idleTimeout: .seconds(3))
         #expect(await session.failure(try site.request()) == nil)
     }
 
