@@ -118,7 +118,7 @@ final class TestConnection: Sendable {
     }
 
     /// Everything up to the end; throws where it came without close_notify or by a reset.
-    func rest(within limit: Duration = .seconds(10)) async throws -> [UInt8] {
+    func rest(within limit: Duration = .seconds(30)) async throws -> [UInt8] {
         try await bounded(limit) { [self] in
             for try await piece in inbox { buffered.withLock { $0 += piece } }
         }
