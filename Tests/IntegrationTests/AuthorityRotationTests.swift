@@ -105,7 +105,7 @@ import Testing
         let (report, _) = try await doctor(away)
         #expect(report.failed.contains("authority") && report.advice.contains("activated anew"))
         // The load fails because the relay is not the known one, and no byte goes another way.
-        let seen = intranet.log.count
+        let seen = try await intranet.log(of: 2).count
         let refused = try await site.fetch(url, away, "--ca", intranet.authorityFile, "--json")
         #expect(try refused.status != 0 && refused.failure().name == "relayNotTrusted")
         #expect(intranet.log.count == seen)

@@ -13,7 +13,7 @@ import Testing
         let url = "\(intranet.url)/report.txt"
         #expect(try await site.fetch(url, store, "--ca", intranet.authorityFile).status == 0)
         try putBack(copy, to: store)
-        let seen = intranet.log.count
+        let seen = try await intranet.log(of: 1).count
         let refused = try await site.fetch(url, store, "--ca", intranet.authorityFile, "--json")
         #expect(refused.status == 77 && intranet.log.count == seen)
         #expect(try refused.failure().code == -303, "\(refused.error)")

@@ -12,7 +12,8 @@ import Testing
         let outcome = try await site.fetch("\(intranet.url)/report.txt", store, "--ca", intranet.authorityFile)
         #expect(outcome.status == 0, "\(outcome.error)")
         #expect(outcome.output == "The figures of today.\n")
-        #expect(intranet.log.last?.hasPrefix("\(Intranet.egress) \"GET /report.txt ") == true, "\(intranet.log)")
+        let log = try await intranet.log(of: 1)
+        #expect(log.last?.hasPrefix("\(Intranet.egress) \"GET /report.txt ") == true, "\(log)")
     }
 
     @Test func theAuthorityOfTheServerMustBeTrusted() async throws {

@@ -13,7 +13,7 @@ import Testing
         #expect(try await site.fetch(url, store, "--ca", intranet.authorityFile).status == 0)
         let instance = try #require(try await site.instances().first).instance
         try await site.withdraw(order, instance)
-        let seen = intranet.log.count
+        let seen = try await intranet.log(of: 1).count
         let refused = try await site.fetch(url, store, "--ca", intranet.authorityFile, "--json")
         #expect(refused.status == 77)
         #expect(try refused.failure().code == code, "\(refused.error)")

@@ -58,6 +58,14 @@ final class Intranet: Sendable {
     /// The lines of the access log: `ADDRESS "REQUEST" STATUS BYTES`.
     var log: [String] { server.log }
 
+    /// The log, once it has so many lines: nginx writes one after its answer.
+    func log(of count: Int) async throws -> [String] {
+        guard try await eventually({ self.log.count >= count }) else {
+            throw Unexpected("The log has \(log.count) lines instead of \(count).")
+        }
+        return log
+    }
+
     private static func configuration(_ path: String, _ port: UInt16) -> String {
         """
         log_format line '$remote_addr "$request" $status $body_bytes_sent';
