@@ -176,7 +176,9 @@ struct StartTLSTests {
     /// Bytes that come while the ClientHello is on its way are not TLS records.
     @Test func bytesInTheMidstOfTheHandshakeAreNoTLS() async throws {
         let server = try server(before: { connection in
-            usleep(200_000)
+            // The ClientHello has come, and is not read yet.
+            var hello = pollfd(fd: connection.descriptor, events: Int16(POLLIN), revents: 0)
+            _ = poll(&hello, 1, 20_000)
             connection.write("250 injected\r\n")
             usleep(200_000)
         })
