@@ -17,7 +17,12 @@ import Testing
         for round in 0..<12 {
             let child = try ChildProcess(
                 Programs.built("CacheChild"), [folder.file("store"), folder.file("key"), "\(next)"])
-            try await Task.sleep(for: .milliseconds(Int.random(in: 60...300)))
+            // Some are killed while they start; the others have the store open, however long the start takes.
+            if !round.isMultiple(of: 4) {
+                let isOpen = try await eventually(within: .seconds(20)) { child.output.hasPrefix("open\n") }
+                #expect(isOpen, "\(child.error)")
+            }
+            try await Task.sleep(for: .milliseconds(Int.random(in: 0...240)))
             child.signal(SIGKILL)
             let told = try await child.outcome(within: .seconds(20)).output.split(separator: "\n").compactMap {
                 Int($0)
