@@ -142,8 +142,8 @@ import Testing
             while case let chunk = connection.read(), !chunk.isEmpty { connection.write(chunk) }
         }
         let stream = try await session.streamTask(to: server.endpoint, idleTimeout: .seconds(3))
-        for _ in 0..<2 {
-            try await Task.sleep(for: .seconds(4))
+        for pause in [Duration.seconds(4), .zero] {
+            try await Task.sleep(for: pause)
             try await stream.write("again")
             #expect(try await stream.read() == Array("again".utf8))
         }
