@@ -30,8 +30,8 @@ struct ConnectivityWaiter: Sendable {
         var failure = first
         var tries = 0
         // Registered from here on: the session may end while the delegate is told.
-        let ended = Lock<LoadError?>(nil)
-        let number = loads.insert(tag) { reason in ended.withLock { $0 = $0 ?? reason } }
+        let ended = AwaitedValue<LoadError>()
+        let number = loads.insert(tag) { ended.set($0) }
         defer { loads.remove(number) }
         if let responder = context.responder as? DelegateResponder {
             // A delegate that takes too long is given up; the wait then throws.
@@ -59,12 +59,12 @@ struct ConnectivityWaiter: Sendable {
 
     private func wait(
         _ pause: ConnectivityRule.Pause, until deadline: ContinuousClock.Instant, after failure: LoadError,
-        unless ended: Lock<LoadError?>
+        unless ended: AwaitedValue<LoadError>
     ) async throws(LoadError) {
         let (end, ending) = AsyncStream.makeStream(of: LoadError.self, bufferingPolicy: .bufferingOldest(1))
         let number = loads.insert(tag) { _ = ending.yield($0) }
         defer { loads.remove(number) }
-        if let reason = ended.withLock({ $0 }) { throw reason }
+        if let reason = ended.value { throw reason }
         let wake = min(deadline, .now + pause.longest)
         let infrastructure = pause.endsWithInfrastructure ? infrastructure : nil
         let reason = await untilDeadline(wake) { () -> LoadError? in

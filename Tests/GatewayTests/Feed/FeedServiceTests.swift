@@ -177,7 +177,7 @@ import X509
     @Test func aReplacedCertificateRenewsNothingAtAGatewayThatHasNotHeardOfIt() async throws {
         let fixture = try await DataFixture()
         let invited = try RelayRequest(RelayPending(name: "relay-a.example", cluster: "main"))
-        _ = await fixture.data.perform(.invite(request: invited.text))
+        _ = await fixture.data.perform(.invite(request: try invited.text))
         let record = try #require(await fixture.data.relays.relays.first)
         let other = try await fixture.restarted { fixture.now }
         let request = try RelayKeys().request(named: record.name)

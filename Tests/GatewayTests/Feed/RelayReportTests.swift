@@ -29,7 +29,7 @@ import Testing
     @Test func whatAllRelaysHaveAlreadyIsReportedAtOnce() async throws {
         let fixture = try await DataFixture()
         let request = try RelayRequest(RelayPending(name: "relay-a.example", cluster: "main"))
-        _ = await fixture.data.perform(.invite(request: request.text))
+        _ = await fixture.data.perform(.invite(request: try request.text))
         let relay = try #require(await fixture.data.relays.relays.first)
         let hub = FeedHub(fixture.data)
         await hub.received(FeedReport(applied: 7, echo: 1, port: 1), from: relay.id)

@@ -1,9 +1,9 @@
 internal import Glibc
 internal import NIOCore
 internal import NIOPosix
-internal import SallyportBase
 internal import SallyportCore
 internal import SallyportWire
+internal import Synchronization
 
 /// Resolves a target, checks its addresses, and connects to one of them. Fails with ``RelayRefusal``.
 struct Dialer: Sendable {
@@ -53,15 +53,21 @@ struct Dialer: Sendable {
         }
     }
 
+    /// Whether the addresses of a name are waited for no longer.
+    private final class Wish: Sendable {
+        let isOver = Atomic(false)
+    }
+
     private func resolve(_ name: String, until deadline: NIODeadline) -> EventLoopFuture<[IPAddress]> {
         let promise = eventLoop.makePromise(of: [IPAddress].self)
-        let isWanted = Lock(true)
+        let wish = Wish()
         let timer = eventLoop.scheduleTask(deadline: deadline) {
-            isWanted.withLock { $0 = false }
+            wish.isOver.store(true, ordering: .relaxed)
             promise.fail(NameResolutionError.timedOut)
         }
-        left.whenComplete { _ in isWanted.withLock { $0 = false } }
-        resolver.addresses(of: name, on: eventLoop, while: { isWanted.withLock { $0 } }).whenComplete { result in
+        left.whenComplete { _ in wish.isOver.store(true, ordering: .relaxed) }
+        let isWanted = { @Sendable in !wish.isOver.load(ordering: .relaxed) }
+        resolver.addresses(of: name, on: eventLoop, while: isWanted).whenComplete { result in
             timer.cancel()
             promise.completeWith(result)
         }
