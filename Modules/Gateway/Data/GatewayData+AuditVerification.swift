@@ -48,7 +48,7 @@ extension GatewayData {
             do {
                 if let made = try await checkpoint(after: stored, keeping: retention) { return made }
             } catch {
-                // What another gateway removed with a newer checkpoint is missing, but nobody has changed the trail.
+                // What another gateway removed with a newer checkpoint is missing, though the trail was not changed.
                 guard try await store.newestCheckpoint()?.number != stored?.number else { throw error }
             }
         }

@@ -179,7 +179,7 @@ private struct TestNameServer {
         }
     }
 
-    @Test func whatNobodyWaitsForIsNotLookedUp() async throws {
+    @Test func aNameThatIsNotWaitedForIsNotLookedUp() async throws {
         let loop = MultiThreadedEventLoopGroup.singleton.any()
         await #expect(throws: NameResolutionError.timedOut) {
             try await SystemResolver().addresses(of: "localhost", on: loop, while: { false }).get()

@@ -265,7 +265,7 @@ import Testing
         #expect(try await eventually { server.openConnections == 0 })
     }
 
-    @Test func cancellingABytesTaskThatNobodyReadsCompletesIt() async throws {
+    @Test func cancellingABytesTaskThatIsNotReadCompletesIt() async throws {
         let server = try TestServer { connection in
             _ = connection.readHead()
             connection.write("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc")
