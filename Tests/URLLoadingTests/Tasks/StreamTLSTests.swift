@@ -101,8 +101,9 @@ import Testing
         let gate = StubGate()
         let loading = URLLoadingSystem(gate: gate)
         let server = try server()
+        let isWithdrawn = AwaitedValue<Void>()
         let delegate = AskedDelegate(session: { _ in
-            try? await Task.sleep(for: .seconds(30))
+            _ = await isWithdrawn.wait()
             return .trust(.forSession)
         })
         let session = loading.makeSession(delegate: delegate)
@@ -110,8 +111,9 @@ import Testing
         let securing = Task { try await stream.startTLS() }
         #expect(try await eventually { delegate.asked.count == 1 })
         gate.withdraw(.wiped)
-        await #expect(throws: LoadError(.withdrawn, "")) { try await securing.value }
         #expect(try await eventually { server.openConnections == 0 })
+        isWithdrawn.set(())
+        await #expect(throws: LoadError(.withdrawn, "")) { try await securing.value }
     }
 
     @Test func anAnswerThatDoesNotComeInTimeEndsIt() async throws {
