@@ -110,7 +110,7 @@ start_intranet() {
     echo "The figures of today." >"$site/report.txt"
     echo "The figures of the year, which stay as they are." | tee "$site/cached.txt" >"$site/uncached.txt"
     head -c "${DEMO_ARCHIVE:-67108864}" /dev/urandom >"$site/archive.bin"
-    # They take some eight seconds, and longer than a whole demo.
+    # slow.bin takes some eight seconds, endless.bin longer than a whole demo.
     head -c 16777216 "$site/archive.bin" | tee "$site/slow.bin" >"$site/endless.bin"
     # nginx may drop its rights when it was started as root.
     chmod 0711 "$work"

@@ -300,7 +300,8 @@ package final class KnownWays: Sendable {
     }
 
     let settings: ConnectionSettings
-    let checkSession: @Sendable () throws(LoadError) -> Void
+    /// Throws once the session has ended.
+    package let checkSession: @Sendable () throws(LoadError) -> Void
     private let book: WayBook
     private let page: Int
 

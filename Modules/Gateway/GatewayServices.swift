@@ -177,7 +177,7 @@ struct GatewayServices: Service {
         }
     }
 
-    /// The time between two looks at what of the audit trail is beyond its limits.
+    /// The time after which entries of the audit trail that are beyond its limits are removed.
     private static let auditUpkeep = Duration.seconds(300)
 
     /// Apart from the heartbeats, since it waits for the store: streams without a heartbeat count as lost.

@@ -104,8 +104,8 @@ public struct CacheStage: LoadStage {
         return (cache.keys.key(of: request.url, context.principal, trust), trust)
     }
 
-    /// Invalidates what an unsafe request may have changed (RFC 9111 §4.4), also where this session does not use the
-    /// cache, or the app has switched it off: others do, or will again.
+    /// Invalidates what an unsafe request may have changed (RFC 9111 §4.4), even if this session does not use the
+    /// cache or the app has switched it off: other sessions use it, and the app may switch it on again.
     private func invalidate(after response: LoadResponse, to request: LoadRequest) {
         guard Invalidation.isPossible(after: request.method),
             let urls = Invalidation.urls(after: response.head, to: request.url)

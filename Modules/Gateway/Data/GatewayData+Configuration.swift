@@ -19,7 +19,7 @@ extension GatewayData {
         if admitted.version != chosen?.description {
             do { try await change(id, audit: nil) { $0.version = chosen?.description } } catch {
                 // A database of a later version takes no change from this gateway, but grants epochs: the app gets what
-                // holds, and the version is noted by a gateway that is upgraded. One that is away grants none either.
+                // holds, and a gateway that is upgraded notes the version. A database that is away grants no epoch below.
                 guard (error as? GatewayError)?.code == .store else { throw error }
             }
         }

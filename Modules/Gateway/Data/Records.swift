@@ -53,7 +53,8 @@ struct InstanceRecord: Codable, Sendable, Hashable {
     /// The certificate in use; the renewed one below was issued and not used yet.
     var certificate: Issued
     var renewed: Issued?
-    /// The newest renewal, for the store's transactions: a gateway's memory has it not. Nil in data of older versions.
+    /// The newest renewal. Only the store's transactions need it, so gateways do not keep it in memory. Nil in data of
+    /// older versions.
     var renewal: Renewal?
     /// Replaced serial numbers: the use of one of these shows a copied store.
     var retiredSerials: [String] = []
@@ -144,7 +145,7 @@ extension InstanceRecord {
         return issued != serial && standing(of: issued).isAccepted ? der : nil
     }
 
-    /// Takes a certificate that was issued to who shows one with this serial number, which is in use now.
+    /// Takes a certificate that was issued to an app that shows the one with this serial number, which is in use now.
     mutating func renew(_ renewal: Renewal, presenting serial: String) {
         adopt(serial)
         renewed = Issued(Array(renewal.certificate))

@@ -175,6 +175,9 @@ extension BodyPipe {
     /// No bytes are available, but more may come.
     package var isIdle: Bool { machine.withLock { $0.isIdle } }
 
+    /// Whether a producer that was told that the pipe is full may push again.
+    package var hasRoom: Bool { machine.withLock { $0.hasRoom } }
+
     /// The number of available bytes.
     package var bufferedBytes: Int { machine.withLock { $0.bufferedBytes } }
 

@@ -32,6 +32,7 @@ struct BodyPipeStateMachine: Sendable {
     var trailers: HTTPFields? { if case .finished = end, chunks.isEmpty { receivedTrailers } else { nil } }
 
     var bufferedBytes: Int { chunks.bytes }
+    var hasRoom: Bool { chunks.bytes < watermarks.low }
 
     /// No bytes are available, but more may come.
     var isIdle: Bool { if case .open = end { chunks.isEmpty } else { false } }
@@ -86,7 +87,7 @@ struct BodyPipeStateMachine: Sendable {
         switch end {
         case .discarded:
             actions.resumeProducer = (waiter, .failure(Self.discardedByConsumer()))
-        case .open where chunks.bytes >= watermarks.low && !Task.isCancelled:
+        case .open where !hasRoom && !Task.isCancelled:
             producer = waiter
         case .open, .finished, .failed:
             actions.resumeProducer = (waiter, Task.isCancelled ? .failure(.cancelled()) : .success(()))
@@ -121,7 +122,7 @@ struct BodyPipeStateMachine: Sendable {
     mutating func taken(upTo limit: Int) -> (BodyPipe.TakeResult, Actions) {
         var actions = Actions()
         guard let chunk = chunks.take(upTo: limit) else { return (emptyResult(), actions) }
-        guard chunks.bytes < watermarks.low else { return (.bytes(chunk), actions) }
+        guard hasRoom else { return (.bytes(chunk), actions) }
         actions.callsHasRoom = clearOwed(&owesHasRoom)
         actions.resumeProducer = producer.take().map { ($0, .success(())) }
         return (.bytes(chunk), actions)

@@ -18,7 +18,7 @@ extension Pool {
     /// How many exchanges with an origin that has chosen HTTP/1.1 libcurl carries before its connections are replaced
     /// by ours: this saves an app that sends only a few requests another handshake.
     private static var carriedLimit: Int { 8 }
-    /// The number of origins for which that is counted.
+    /// The most origins for which the exchanges that libcurl has carried are counted.
     private static var mostCarried: Int { 4096 }
 
     /// libcurl is about to send an exchange to an origin that could have one of our connections.

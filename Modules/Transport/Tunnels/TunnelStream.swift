@@ -87,7 +87,7 @@ final class TunnelStream: LoopObject {
 
     func pumpDown() {
         // Only its reader makes room, not what is written meanwhile.
-        if isDownFull, down.bufferedBytes < BodyPipe.Watermarks.standard.low { isDownFull = false }
+        if isDownFull, down.hasRoom { isDownFull = false }
         receiveAll()
         guard pool != nil, !isLost else { return }
         if isUpEnded && isDownEnded { return close() }

@@ -29,7 +29,7 @@ struct ConnectivityWaiter: Sendable {
     ) async throws(LoadError) -> LoadResponse {
         var failure = first
         var tries = 0
-        // Registered from here on: the session may end while the delegate is told.
+        // Registered for all that follows: the session may end while the delegate is told, too.
         let ended = AwaitedValue<LoadError>()
         let number = loads.insert(tag) { ended.set($0) }
         defer { loads.remove(number) }
@@ -61,14 +61,10 @@ struct ConnectivityWaiter: Sendable {
         _ pause: ConnectivityRule.Pause, until deadline: ContinuousClock.Instant, after failure: LoadError,
         unless ended: AwaitedValue<LoadError>
     ) async throws(LoadError) {
-        let (end, ending) = AsyncStream.makeStream(of: LoadError.self, bufferingPolicy: .bufferingOldest(1))
-        let number = loads.insert(tag) { _ = ending.yield($0) }
-        defer { loads.remove(number) }
-        if let reason = ended.value { throw reason }
         let wake = min(deadline, .now + pause.longest)
         let infrastructure = pause.endsWithInfrastructure ? infrastructure : nil
         let reason = await untilDeadline(wake) { () -> LoadError? in
-            await Self.first(of: end, infrastructure)
+            await Self.first(of: ended, infrastructure)
         }
         if Task.isCancelled { throw .cancelled() }
         if case .some(.some(let reason)) = reason { throw reason }
@@ -81,10 +77,10 @@ struct ConnectivityWaiter: Sendable {
 
     /// Returns the reason if the load must end, or nil when the infrastructure is reachable.
     private static func first(
-        of end: AsyncStream<LoadError>, _ infrastructure: (any InfrastructureStatus)?
+        of ended: AwaitedValue<LoadError>, _ infrastructure: (any InfrastructureStatus)?
     ) async -> LoadError? {
         await withTaskGroup(of: LoadError?.self) { group in
-            group.addTask { await end.first { _ in true } }
+            group.addTask { await ended.wait() }
             if let infrastructure {
                 group.addTask {
                     for await state in infrastructure.infrastructureChanges() where state == .reachable { return nil }

@@ -9,9 +9,8 @@ struct ConnectorStage: LoadStage {
     private let ways: KnownWays
     private let settings: ConnectionSettings
     private let waiter: ConnectivityWaiter
-    /// Of the session whose requests are sent; nil if there is none.
-    private let life: SessionLife?
 
+    /// - Parameter life: of the session whose requests are sent; nil if there is none.
     init(
         connector: Connector, settings: ConnectionSettings, waiter: ConnectivityWaiter = ConnectivityWaiter(),
         life: SessionLife? = nil
@@ -19,7 +18,6 @@ struct ConnectorStage: LoadStage {
         self.connector = connector
         self.settings = settings
         self.waiter = waiter
-        self.life = life
         ways = KnownWays(settings, of: connector) { () throws(LoadError) in try life?.check() }
     }
 
@@ -34,7 +32,7 @@ struct ConnectorStage: LoadStage {
     @inline(__always)
     func send(_ request: LoadRequest, in context: LoadContext) async throws(LoadError) -> LoadResponse {
         do throws(LoadError) {
-            try life?.check()
+            try ways.checkSession()
             try checkMayLeave(request)
             let known = try connector.known(for: request, in: context, with: ways)
             guard
@@ -58,7 +56,7 @@ struct ConnectorStage: LoadStage {
     ) async throws(LoadError) -> LoadResponse {
         guard waiter.waits(after: failure, request) else { throw failure }
         return try await waiter.load(request, in: context, after: failure) { () throws(LoadError) in
-            try life?.check()
+            try ways.checkSession()
             return try await connector.exchange(request, in: context, with: ways)
         }
     }

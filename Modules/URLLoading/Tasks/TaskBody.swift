@@ -21,7 +21,7 @@ final class TaskBody: BodySource {
         total = response.head.headerFields[.contentLength].flatMap { Int64($0) }
         if endsTask {
             // The Swift task that loaded has ended by now, so a cancellation must reach the body's reader from here.
-            // Nor may anybody be reading the body who would notice.
+            // Completed here, since there may be no reader that would notice.
             _ = control.attach { [body, weak control] in
                 guard let control, control.isCancelled else { return }
                 body.discard()

@@ -1,3 +1,4 @@
+internal import Foundation
 internal import Glibc
 
 /// Ports of 127.0.0.1.
@@ -18,6 +19,16 @@ package enum LoopbackPort {
         guard let descriptor = connect(port) else { return false }
         close(descriptor)
         return true
+    }
+
+    /// The same without a connection: by the kernel's table, in which LISTEN is 0A (proc(5)).
+    static func isListening(_ port: UInt16) -> Bool {
+        let place = ":" + String(format: "%04X", port)
+        let lines = KernelFile.text("/proc/net/tcp")?.split(separator: "\n") ?? []
+        return lines.contains { line in
+            let fields = line.split(separator: " ")
+            return fields.count > 3 && fields[1].hasSuffix(place) && fields[3] == "0A"
+        }
     }
 
     /// One that nothing listens at now.

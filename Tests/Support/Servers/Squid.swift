@@ -50,7 +50,10 @@ package final class Squid: Sendable {
             "/usr/bin/env", ["squid", "-N", "-f", folder.file("squid.conf"), "-n", "test\(port)"],
             environment: environment)
         let isUp = try await eventually(within: .seconds(20)) {
-            !process.isRunning || started.contains("Accepting HTTPS Socket connections")
+            // It says that it accepts connections a moment before it listens, and logs each connection.
+            !process.isRunning
+                || started.contains("Accepting HTTPS Socket connections") && LoopbackPort.isListening(port)
+                    && LoopbackPort.isListening(port + 1)
         }
         // It goes on with one of the two where another has the other.
         guard isUp, process.isRunning, started.contains("Accepting HTTP Socket connections"),

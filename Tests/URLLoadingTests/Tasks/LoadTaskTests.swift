@@ -248,12 +248,17 @@ import Testing
         #expect(task.state == .completed)
     }
 
-    @Test func cancellingABytesTaskEndsItsReader() async throws {
-        let server = try TestServer { connection in
+    /// Sends three of ten bytes.
+    private func unfinishedBody() throws -> TestServer {
+        try TestServer { connection in
             _ = connection.readHead()
             connection.write("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc")
             connection.awaitEnd()
         }
+    }
+
+    @Test func cancellingABytesTaskEndsItsReader() async throws {
+        let server = try unfinishedBody()
         let task = session.bytesTask(for: LoadRequest(.get, try server.url()))
         let response = try await task.value
         #expect(try await response.body.next()?.count == 3)
@@ -266,11 +271,7 @@ import Testing
     }
 
     @Test func cancellingABytesTaskThatIsNotReadCompletesIt() async throws {
-        let server = try TestServer { connection in
-            _ = connection.readHead()
-            connection.write("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc")
-            connection.awaitEnd()
-        }
+        let server = try unfinishedBody()
         let task = session.bytesTask(for: LoadRequest(.get, try server.url()))
         let response = try await task.value
         task.cancel()

@@ -53,7 +53,7 @@ struct Dialer: Sendable {
         }
     }
 
-    /// Whether the addresses of a name are waited for no longer.
+    /// The wish for the addresses of a name: over once the client has left or its time has passed.
     private final class Wish: Sendable {
         let isOver = Atomic(false)
     }

@@ -10,10 +10,10 @@ package protocol NameResolver: Sendable {
     ///   - eventLoop: The loop of the answer.
     func addresses(of name: String, on eventLoop: any EventLoop) -> EventLoopFuture<[IPAddress]>
 
-    /// The same for one who may give up.
+    /// The same for a caller that may give up.
     ///
-    /// - Parameter isWanted: whether the answer is still waited for; asked on any thread. A look-up that has not begun
-    ///   when it is not may be left out.
+    /// - Parameter isWanted: whether the answer is still waited for; asked on any thread. If it is not, a look-up that
+    ///   has not begun may be left out.
     func addresses(
         of name: String, on eventLoop: any EventLoop, while isWanted: @escaping @Sendable () -> Bool
     ) -> EventLoopFuture<[IPAddress]>

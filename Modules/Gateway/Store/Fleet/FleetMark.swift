@@ -9,8 +9,8 @@ internal import SallyportWire
 /// starts notices an older database in the place of the one that it knew, which would bring back permissions that were
 /// withdrawn.
 ///
-/// Access keys do not belong to it, nor does what an instance reports of itself, which has no revision,
-/// its version apart.
+/// Access keys do not belong to it, nor does what an instance reports of itself, which has no revision, except for its
+/// version.
 struct FleetMark: Codable, Sendable, Hashable {
     var revision: Int64
     var directory: Int64 = 0
