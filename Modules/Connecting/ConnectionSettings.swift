@@ -1,5 +1,5 @@
 package import SallyportCore
-internal import SallyportLoading
+package import SallyportLoading
 package import SallyportTransport
 
 /// The settings that a session or a socket has for its connections.
@@ -28,6 +28,8 @@ package struct ConnectionSettings: Sendable {
     /// How long a server may take to end its side of a stream after ours was ended.
     package var closeTimeout = Duration.seconds(5)
     package var connectionsPerOrigin = 6
+    /// What lets connections be made and used; nil if they belong to no session.
+    package var permission: (any SessionPermission)?
 
     package init(scope: ConnectionPartition.Scope, principal: Principal = .instance) {
         self.scope = scope

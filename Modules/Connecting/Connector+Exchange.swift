@@ -300,23 +300,19 @@ package final class KnownWays: Sendable {
     }
 
     let settings: ConnectionSettings
-    /// Throws once the session has ended.
-    package let checkSession: @Sendable () throws(LoadError) -> Void
     private let book: WayBook
     private let page: Int
 
-    /// - Parameter checkSession: throws once the session has ended.
-    package init(
-        _ settings: ConnectionSettings, of connector: Connector,
-        checkSession: @escaping @Sendable () throws(LoadError) -> Void = { () throws(LoadError) in }
-    ) {
+    package init(_ settings: ConnectionSettings, of connector: Connector) {
         self.settings = settings
-        self.checkSession = checkSession
         book = connector.ways
         page = book.addPage()
     }
 
     deinit { book.removePage(page) }
+
+    /// Throws once the session has ended.
+    package func checkSession() throws(LoadError) { try settings.permission?.check() }
 
     /// The way to a server and its path: a known one that is in force, or else the policy's current answer.
     ///

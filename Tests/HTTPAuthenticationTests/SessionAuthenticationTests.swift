@@ -38,6 +38,20 @@ struct SessionAuthenticationTests {
     /// Answers nothing.
     private struct Silent: SessionDelegate {}
 
+    /// Answers when a test says so, and takes no notice of the end of its task.
+    private struct Thinking: SessionDelegate {
+        let asked = Signal()
+        let answer = Signal()
+
+        func session(
+            _ session: SecureSession, loading request: LoadRequest, didReceive challenge: AuthenticationChallenge
+        ) async -> ChallengeDisposition {
+            asked.fire()
+            await answer.wait()
+            return .use(SessionAuthenticationTests.ann)
+        }
+    }
+
     private struct GuardedSite {
         let nginx: Nginx
         let app: AuthenticatingApp
@@ -116,6 +130,31 @@ struct SessionAuthenticationTests {
         }
         #expect(error?.code == .authenticationCancelled, "what the own one does not answer goes to the session's")
         await site.app.loading.shutdown()
+    }
+
+    @Test func aWithdrawalEndsALoadWhileTheAppThinks() async throws {
+        let app = try AuthenticatingApp()
+        let heads = Lock(0)
+        let fields = "WWW-Authenticate: Basic realm=\"r\"\r\nContent-Length: 0\r\n"
+        let server = try TestServer { connection in
+            while connection.readHead() != nil {
+                heads.withLock { $0 += 1 }
+                connection.write("HTTP/1.1 401 Unauthorized\r\n\(fields)\r\n")
+            }
+        }
+        var configuration = SessionConfiguration()
+        configuration.allowsBasicOverPlainHTTP = true
+        let delegate = Thinking()
+        let session = app.loading.makeSession(configuration, delegate: delegate)
+        let request = LoadRequest(.get, try server.url())
+        let load = Task { try await session.data(for: request) }
+        await delegate.asked.wait()
+        app.world.gate.withdraw(.blocked)
+        let error = await #expect(throws: LoadError.self) { _ = try await load.value }
+        #expect(error?.code == .withdrawn)
+        delegate.answer.fire()
+        #expect(heads.withLock { $0 } == 1)
+        await app.loading.shutdown()
     }
 
     @Test func withoutAnAnswerTheServersIsTheResult() async throws {

@@ -82,10 +82,8 @@ extension Connector {
         let edition = edition
         return Task {
             let answer = await responder.respond(to: challenge)
-            if responder.isOfSession {
-                change(ofEdition: edition) { $0.note(answer, to: challenge, at: question.place) }
-            }
-            questions.answered(question, number, with: answer)
+            guard questions.answered(question, number, with: answer), responder.isOfSession else { return }
+            change(ofEdition: edition) { $0.note(answer, to: challenge, at: question.place) }
         }
     }
 

@@ -18,6 +18,7 @@ struct HandshakeDialogue {
     private let questions: ConnectionQuestions
     private let connector: Connector
     private let scope: ConnectionPartition.Scope
+    private let permission: (any SessionPermission)?
     /// The certificate that is presented without asking the app.
     private let identity: ClientIdentity?
     private(set) var path: ConnectionPath
@@ -36,6 +37,7 @@ struct HandshakeDialogue {
         self.connector = connector
         self.path = path
         scope = settings.scope
+        permission = settings.permission
         identity = settings.identities.isEmpty ? nil : settings.identities[endpoint.host]
         offer = TLSVersionOffer(path.versions, fallsBack: canReconnect)
         self.path.versions = offer.first
@@ -203,17 +205,16 @@ extension HandshakeDialogue {
 // MARK: The app's answer
 
 extension HandshakeDialogue {
-    /// Waits for the app until the load's deadline.
+    /// Waits for the app until the load's deadline, or until its session or access ends.
     private func answer(
         to challenge: AuthenticationChallenge, by responder: any ChallengeResponder
     ) async throws(LoadError) -> ChallengeDisposition {
         let question = PendingQuestions.Question(
             place: place, method: challenge.protectionSpace.method, fingerprint: challenge.serverTrust?.fingerprint,
             requestID: responder.isOfSession ? nil : questions.requestID)
-        let answer = await untilDeadline(questions.deadline) { [connector] in
+        let answer = try await appsAnswer(until: questions.deadline, under: permission) { [connector] in
             await connector.answer(to: challenge, question, by: responder)
         }
-        if Task.isCancelled { throw .cancelled() }
         guard let disposition = answer ?? nil else {
             throw LoadError(
                 .resourceTimeout, at: .serverTLS, "The challenge was not answered in the time for the load.")

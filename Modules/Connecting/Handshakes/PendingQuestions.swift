@@ -47,12 +47,16 @@ struct PendingQuestions: Sendable {
     /// Records the app's answer and wakes the waiting loads. Has no effect if all have left.
     ///
     /// - Parameter number: of the load that asked first.
-    mutating func answered(_ question: Question, _ number: UInt64, with answer: ChallengeDisposition) {
-        guard pending[question]?.number == number, let ended = pending.removeValue(forKey: question) else { return }
+    /// - Returns: whether a load has waited for it.
+    mutating func answered(_ question: Question, _ number: UInt64, with answer: ChallengeDisposition) -> Bool {
+        guard pending[question]?.number == number, let ended = pending.removeValue(forKey: question) else {
+            return false
+        }
         for (number, signal) in ended.waiters {
             answers[number] = answer
             signal.send()
         }
+        return true
     }
 
     /// Removes a waiting load.

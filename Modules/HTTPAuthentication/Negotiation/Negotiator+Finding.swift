@@ -40,11 +40,12 @@ extension Negotiator {
         return .credential(credential)
     }
 
-    /// Waits for the app's answer, at most until the load's deadline; then its task is cancelled.
+    /// Waits for the app's answer until the load's deadline, or until its session or access ends.
     private func disposition(of challenge: AuthenticationChallenge) async throws(LoadError) -> ChallengeDisposition {
         guard let responder else { return .notImplemented }
-        let disposition = await untilDeadline(deadline) { await responder.respond(to: challenge) }
-        if Task.isCancelled { throw .cancelled() }
+        let disposition = try await appsAnswer(until: deadline, under: permission) {
+            await responder.respond(to: challenge)
+        }
         guard let disposition else {
             throw LoadError(.resourceTimeout, at: .response, "The challenge was not answered in the time for the load.")
         }

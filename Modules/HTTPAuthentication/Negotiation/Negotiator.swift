@@ -19,6 +19,7 @@ struct Negotiator {
     let responder: (any ChallengeResponder)?
     let preferences: MethodPreferences
     let deadline: ContinuousClock.Instant
+    let permission: (any SessionPermission)?
     private let place: ConnectionPlace
     /// Whether the connection leads to a proxy that forwards requests, possibly over a different connection to the
     /// server each time.
@@ -47,6 +48,7 @@ struct Negotiator {
         responder = context.responder
         preferences = context.methods
         deadline = context.deadline
+        permission = context.permission
         place = ConnectionPlace(session: context.session, limit: context.connectionsPerOrigin)
         self.isForwarded = isForwarded
         self.stage = stage

@@ -140,6 +140,9 @@ extension LoadContext {
 
     /// Whether no direct route uses a proxy.
     package var hasNoProxies: Bool { parts.values.terms.hasNoProxies }
+
+    /// What lets the load go on; nil if it belongs to no session.
+    package var permission: (any SessionPermission)? { parts.values.terms.permission }
 }
 
 /// The values that are common to all loads of one session.
@@ -149,18 +152,20 @@ package final class LoadTerms: Sendable {
     package let session: String
     package let connectionsPerOrigin: Int
     package let trust: TrustScopes
+    package let permission: (any SessionPermission)?
     /// Read by each load; comparing the settings would cost more.
     package let hasNoProxies: Bool
 
     package init(
         logger: Logger, proxies: ProxySettings, session: String = "", connectionsPerOrigin: Int = 6,
-        trust: TrustScopes = .unnamed
+        trust: TrustScopes = .unnamed, permission: (any SessionPermission)? = nil
     ) {
         self.logger = logger
         self.proxies = proxies
         self.session = session
         self.connectionsPerOrigin = connectionsPerOrigin
         self.trust = trust
+        self.permission = permission
         hasNoProxies = proxies == .none
     }
 
@@ -169,6 +174,7 @@ package final class LoadTerms: Sendable {
     ) -> LoadTerms {
         LoadTerms(
             logger: logger, proxies: proxies, session: session ?? self.session,
-            connectionsPerOrigin: connectionsPerOrigin ?? self.connectionsPerOrigin, trust: trust ?? self.trust)
+            connectionsPerOrigin: connectionsPerOrigin ?? self.connectionsPerOrigin, trust: trust ?? self.trust,
+            permission: permission)
     }
 }

@@ -30,7 +30,8 @@ final class LoadingEngine: Sendable {
     let logger: Logger
     private let isSwitchedOn = Atomic(true)
     private let isShutDown = Atomic(false)
-    private let generation = Atomic(0)
+    /// A session of an earlier generation is over.
+    let generations = Generations()
     private let observation: AccessObservation?
 
     init(
@@ -65,7 +66,7 @@ final class LoadingEngine: Sendable {
     }
 
     var isEnabled: Bool { isSwitchedOn.load(ordering: .acquiring) }
-    var currentGeneration: Int { generation.load(ordering: .acquiring) }
+    var currentGeneration: Int { generations.current }
 
     /// Turns loading on. The handler is registered again, so that it is asked before those already registered.
     /// Has no effect after ``shutdown()``.
@@ -78,7 +79,7 @@ final class LoadingEngine: Sendable {
     /// Turns loading off, and ends the loads of all sessions except the one with the tag.
     func disable(except sharedTag: String) {
         guard isSwitchedOn.exchange(false, ordering: .acquiringAndReleasing) else { return }
-        generation.add(1, ordering: .acquiringAndReleasing)
+        generations.next()
         registry.unregister(SecureHTTPHandler.self)
         end(Self.invalidated()) { $0 != sharedTag }
     }

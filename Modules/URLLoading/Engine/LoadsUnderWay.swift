@@ -1,8 +1,8 @@
 internal import SallyportBase
 internal import SallyportCore
 
-/// The loads that no transport knows now: those in the hands of plugins' handlers, and those that wait for a connection.
-/// Withdrawal and invalidation end them by a plain call.
+/// The loads that no transport knows now: those in the hands of plugins' handlers, and those that wait for a connection
+/// or, as streams do too, for the app's answer. Withdrawal and invalidation end them by a plain call.
 final class LoadsUnderWay: Sendable {
     typealias End = @Sendable (LoadError) -> Void
 

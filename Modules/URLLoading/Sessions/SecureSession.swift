@@ -50,18 +50,19 @@ public final class SecureSession: Sendable {
         self.delegate = delegate
         self.engine = engine
         self.registry = registry ?? engine.registry
-        life = SessionLife(of: engine, generation: generation)
         tag = "\(Self.sessionNumbers.add(1, ordering: .relaxed).newValue)"
+        life = SessionLife(of: engine, tag: tag, generation: generation)
         observer = LoadObserver.bootstrapped()
         logger = engine.logger
         hasOwnHandlers = !configuration.protocolClasses.isEmpty || !configuration.handlers.isEmpty
         recordsAll = observer != nil || delegate != nil || configuration.onRecord != nil
         terms = LoadTerms(
             logger: logger, proxies: configuration.proxies, session: tag,
-            connectionsPerOrigin: configuration.connectionsPerOrigin, trust: TrustScopes(configuration))
-        let settings = ConnectionSettings(configuration, tag: tag, hasPolicy: engine.gate != nil)
+            connectionsPerOrigin: configuration.connectionsPerOrigin, trust: TrustScopes(configuration),
+            permission: life)
+        let settings = ConnectionSettings(configuration, life: life, hasPolicy: engine.gate != nil)
         let waiter = ConnectivityWaiter(configuration, tag: tag, engine)
-        sender = ConnectorStage(connector: engine.connector, settings: settings, waiter: waiter, life: life)
+        sender = ConnectorStage(connector: engine.connector, settings: settings, waiter: waiter)
         // The whole list of stages, from the top down.
         chain = LoadChain(
             [RedirectStage(configuration, sites: engine.sites, names: engine.gate), DecodingStage()]

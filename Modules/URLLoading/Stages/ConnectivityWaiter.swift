@@ -35,7 +35,9 @@ struct ConnectivityWaiter: Sendable {
         defer { loads.remove(number) }
         if let responder = context.responder as? DelegateResponder {
             // A delegate that takes too long is given up; the wait then throws.
-            _ = await untilDeadline(context.deadline) { await responder.waitsForConnectivity() }
+            _ = try await appsAnswer(until: context.deadline, under: context.permission) {
+                await responder.waitsForConnectivity()
+            }
         }
         while waits(after: failure, request) {
             context.logger.debug(

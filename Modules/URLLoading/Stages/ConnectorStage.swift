@@ -10,15 +10,11 @@ struct ConnectorStage: LoadStage {
     private let settings: ConnectionSettings
     private let waiter: ConnectivityWaiter
 
-    /// - Parameter life: of the session whose requests are sent; nil if there is none.
-    init(
-        connector: Connector, settings: ConnectionSettings, waiter: ConnectivityWaiter = ConnectivityWaiter(),
-        life: SessionLife? = nil
-    ) {
+    init(connector: Connector, settings: ConnectionSettings, waiter: ConnectivityWaiter = ConnectivityWaiter()) {
         self.connector = connector
         self.settings = settings
         self.waiter = waiter
-        ways = KnownWays(settings, of: connector) { () throws(LoadError) in try life?.check() }
+        ways = KnownWays(settings, of: connector)
     }
 
     func load(

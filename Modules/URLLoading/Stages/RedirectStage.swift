@@ -121,10 +121,9 @@ public struct RedirectStage: LoadStage {
     ) async throws(LoadError) -> RedirectRules.Hop? {
         guard let responder = context.responder as? DelegateResponder else { return proposed }
         let head = response.head
-        let decision = await untilDeadline(context.deadline) {
+        let decision = try await appsAnswer(until: context.deadline, under: context.permission) {
             await responder.redirects(request, to: proposed.request, head)
         }
-        if Task.isCancelled { throw .cancelled() }
         switch decision {
         case .notImplemented: return proposed
         case .follow(let chosen): return try rules.hop(chosen, chosenOver: proposed)

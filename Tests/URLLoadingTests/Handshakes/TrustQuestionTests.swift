@@ -182,6 +182,42 @@ struct TrustQuestionTests {
         #expect(delegate.asked.count == 1)
     }
 
+    enum End: CaseIterable { case withdrawn, invalidated, disabled }
+
+    /// The app takes no notice of the end of its task.
+    @Test(arguments: End.allCases) func aQuestionEndsAtOnceWithAccessAndWithTheSession(_ end: End) async throws {
+        let (answer, delegate) = Self.trustsWhenTold()
+        let session = try session(delegate, resourceTimeout: .seconds(20))
+        let request = try site.request()
+        let load = Task { await session.failure(request) }
+        #expect(try await eventually { delegate.asked.count == 1 })
+        switch end {
+        case .withdrawn: gate.withdraw(.blocked)
+        case .invalidated: session.invalidate()
+        case .disabled: loading.disable()
+        }
+        #expect(await load.value?.code == (end == .withdrawn ? .withdrawn : .sessionInvalidated))
+        answer.fire()
+        #expect(site.seen.heads.isEmpty && site.seen.handshakes == 1)
+    }
+
+    @Test func anAnswerAfterABlockDoesNothing() async throws {
+        let (answer, delegate) = Self.trustsWhenTold()
+        let session = try session(delegate, resourceTimeout: .seconds(20))
+        let request = try site.request()
+        let load = Task { await session.failure(request) }
+        #expect(try await eventually { delegate.asked.count == 1 })
+        // It keeps what was decided before.
+        gate.withdraw(.blocked)
+        #expect(await load.value?.code == .withdrawn)
+        let connector = loading.engine.connector
+        #expect(try await eventually { await connector.waiterCount == 0 })
+        answer.fire()
+        gate.authorize()
+        #expect(await session.failure(request) == nil)
+        #expect(delegate.asked.count == 2)
+    }
+
     @Test func theIdleTimeoutStandsStillWhileTheAppThinks() async throws {
         let delegate = AskedDelegate(session: { _ in
             try? await Task.sleep(for: .seconds(4))

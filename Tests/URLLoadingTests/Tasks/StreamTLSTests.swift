@@ -97,23 +97,26 @@ import Testing
         #expect(delegate.asked.count == 2)
     }
 
+    /// The app takes no notice of the end of its task.
     @Test func aWithdrawalWhileTheAppThinksEndsIt() async throws {
         let gate = StubGate()
         let loading = URLLoadingSystem(gate: gate)
         let server = try server()
-        let isWithdrawn = AwaitedValue<Void>()
+        let answer = Signal()
         let delegate = AskedDelegate(session: { _ in
-            _ = await isWithdrawn.wait()
+            await answer.wait()
             return .trust(.forSession)
         })
-        let session = loading.makeSession(delegate: delegate)
+        var configuration = SessionConfiguration()
+        configuration.resourceTimeout = .seconds(20)
+        let session = loading.makeSession(configuration, delegate: delegate)
         let stream = try await session.streamTask(to: server.endpoint)
         let securing = Task { try await stream.startTLS() }
         #expect(try await eventually { delegate.asked.count == 1 })
         gate.withdraw(.wiped)
-        #expect(try await eventually { server.openConnections == 0 })
-        isWithdrawn.set(())
         await #expect(throws: LoadError(.withdrawn, "")) { try await securing.value }
+        #expect(try await eventually { server.openConnections == 0 })
+        answer.fire()
     }
 
     @Test func anAnswerThatDoesNotComeInTimeEndsIt() async throws {
