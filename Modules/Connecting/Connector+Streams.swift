@@ -8,8 +8,9 @@ extension Connector {
     ///
     /// Cancelling the task gives the attempt up.
     ///
-    /// - Throws: `refusedByPolicy`, `notAuthorized` or `withdrawn`, before any connection is made or if the policy has
-    ///   changed meanwhile; `proxyWithRelay`; and the error if no connection was made.
+    /// - Throws: `refusedByPolicy`, `notAuthorized`, `withdrawn` or `sessionInvalidated`, before any connection is made
+    ///   or if the policy has changed, or the session has ended, meanwhile; `proxyWithRelay`; and the error if no
+    ///   connection was made.
     package nonisolated func stream(
         _ request: TunnelRequest, with settings: ConnectionSettings, asking questions: ConnectionQuestions
     ) async throws(LoadError) -> ByteStream {
@@ -39,6 +40,7 @@ extension Connector {
     package nonisolated func stream(
         _ request: TunnelRequest, by way: Way, with settings: ConnectionSettings, asking questions: ConnectionQuestions
     ) async throws(LoadError) -> ByteStream {
+        try settings.permission?.check()
         var path = settings.path(of: questions.principal, by: way)
         path.proxy = try proxyAccess(for: request, by: way, with: settings)
         let order = StreamOrder(
@@ -50,7 +52,7 @@ extension Connector {
         } catch {
             throw error.naming(way.restriction)
         }
-        try confirm(way, tunnel, questions.recorder)
+        try confirm(way, tunnel, with: settings, questions.recorder)
         questions.recorder?.opened()
         var later = ByteStream.Settings(decision: way.decision)
         later.disabledChecks = settings.disabledChecks
@@ -66,10 +68,11 @@ extension Connector {
         return ByteStream(over: tunnel, later)
     }
 
-    /// Begins TLS on an open stream. The policy is asked before and after, as for a new connection.
+    /// Begins TLS on an open stream. The policy and the session are asked before and after, as for a new connection.
     private nonisolated func startTLS(
         _ start: TLSStart, on tunnel: Tunnel, with settings: ConnectionSettings, asking questions: ConnectionQuestions
     ) async throws(LoadError) {
+        try settings.permission?.check()
         var way = try way(to: tunnel.endpoint, isSecure: true, with: settings)
         if let second = way.bySecondary, second.relay?.cluster == tunnel.openConnection.cluster { way = second }
         try await tunnel.prepareTLS()
@@ -84,19 +87,20 @@ extension Connector {
             tunnel.reset()
             throw error.naming(way.restriction)
         }
-        try confirm(way, tunnel, questions.recorder)
+        try confirm(way, tunnel, with: settings, questions.recorder)
     }
 
     private static var ledElsewhere: LoadError {
         LoadError(.refusedByPolicy, at: .routing, "The policy leads to the server by another route now.")
     }
 
-    /// Ends a tunnel that the present policy refuses.
+    /// Ends a tunnel that the present policy refuses, or whose session has ended while there was no tunnel to end.
     private nonisolated func confirm(
-        _ way: Way, _ tunnel: Tunnel, _ recorder: LoadRecorder?
+        _ way: Way, _ tunnel: Tunnel, with settings: ConnectionSettings, _ recorder: LoadRecorder?
     ) throws(LoadError) {
         do throws(LoadError) {
             try confirm(way, tunnel.openConnection)
+            try settings.permission?.check()
         } catch {
             recorder?.ended(.failed(error))
             tunnel.reset()
@@ -126,6 +130,7 @@ extension Connector {
             // The app may have taken its time to answer: no connection is made by a way that has ended meanwhile.
             try self.confirm(
                 way, OpenConnection(to: order.request.endpoint, through: way.relay?.cluster, tlsVersion: nil))
+            try settings.permission?.check()
             return try await order.open(with: client, via: path)
         }
     }

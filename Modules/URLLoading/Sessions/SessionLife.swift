@@ -3,7 +3,7 @@ internal import SallyportLoading
 internal import Synchronization
 
 /// Whether a session may still send requests: asked before a load begins, and before each of its exchanges, since a
-/// load between two exchanges has nothing that the session's end could end.
+/// load between two exchanges has nothing that the session's end could end. The same holds for the steps of a stream.
 final class SessionLife: SessionPermission {
     /// The session's.
     let tag: String

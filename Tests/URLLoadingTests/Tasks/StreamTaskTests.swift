@@ -96,6 +96,47 @@ import Testing
         #expect(try await eventually { server.openConnections == 0 })
     }
 
+    /// Lets everything through, and does what a test says when it is asked.
+    private final class AskedGate: AccessGate {
+        enum Step: CaseIterable { case way, confirmation }
+
+        private let actions = Lock<[Step: @Sendable () -> Void]>([:])
+
+        func when(_ step: Step, _ action: (@Sendable () -> Void)?) { actions.withLock { $0[step] = action } }
+
+        func access(to endpoint: Endpoint) throws(AccessDenied) -> ServerAccess {
+            actions.withLock { $0[.way] }?()
+            return ServerAccess(decision: RoutingTable(default: .direct).decide(endpoint), relay: nil)
+        }
+
+        func rulesRevision() throws(AccessDenied) -> UInt64 {
+            actions.withLock { $0[.confirmation] }?()
+            return 0
+        }
+
+        func checkAuthorized() throws(AccessDenied) {}
+
+        func onAccessChange(_ observer: @escaping @Sendable (AccessChange) -> Void) -> AccessObservation {
+            AccessObservation()
+        }
+    }
+
+    /// There is no connection yet that the session's end could end. The way with TLS is confirmed before there is one.
+    @Test(arguments: [false, true], [false, true])
+    func aSessionThatEndsBetweenTwoStepsOpensNoStream(_ isSecure: Bool, _ isSwitchedOff: Bool) async throws {
+        let server = try TestServer { $0.awaitEnd() }
+        let gate = AskedGate()
+        let loading = URLLoadingSystem(gate: gate)
+        let session = loading.makeSession()
+        let step = isSecure ? AskedGate.Step.confirmation : .way
+        gate.when(step) { if isSwitchedOff { loading.disable() } else { session.invalidate() } }
+        await #expect(throws: LoadError(.sessionInvalidated, "")) {
+            _ = try await session.streamTask(to: server.endpoint, isSecure: isSecure)
+        }
+        gate.when(step, nil)
+        #expect(server.acceptedConnections == 0)
+    }
+
     @Test func theEndOfTheSessionEndsAStream() async throws {
         let server = try TestServer { $0.awaitEnd() }
         let session = try session
