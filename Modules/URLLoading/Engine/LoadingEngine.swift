@@ -19,6 +19,7 @@ final class LoadingEngine: Sendable {
     let connector: Connector
     let registry: ProtocolRegistry
     let loads = LoadsUnderWay()
+    let withdrawals = Withdrawals()
     /// Whether the gateway can be reached; nil if that is not known.
     let infrastructure: (any InfrastructureStatus)?
     /// Stages of other modules, between Decoding and the connector.
@@ -51,9 +52,10 @@ final class LoadingEngine: Sendable {
         }
         let wasAuthorized = gate.map { WasAuthorized($0) }
         registry = ProtocolRegistry(logger: logger) { wasAuthorized?.isTrue ?? false }
-        observation = gate?.onAccessChange { [loads] change in
+        observation = gate?.onAccessChange { [loads, withdrawals] change in
             if case .open = change.to { wasAuthorized?.note() }
             guard let failure = change.ending.map({ LoadError($0) }) else { return }
+            if failure.code == .withdrawn { withdrawals.note(failure) }
             loads.end(with: failure)
         }
     }

@@ -26,13 +26,17 @@ extension SecureSession {
         for request: PathRequest, from servers: ServerChoice, upTo limit: ByteCount = .megabytes(16),
         delegate: (any SessionDelegate)? = nil
     ) async throws(LoadError) -> LoadAnswer<[UInt8]> {
+        let period = engine.withdrawals.period
         try admit()
         try running.begin()
         defer { running.end() }
         let response = try await first(request, of: servers, collectsUpTo: limit, delegate)
         guard let bytes = try response.body.held(upTo: limit) else {
-            return try await response.collected(upTo: limit)
+            let answer = try await response.collected(upTo: limit)
+            try period.check()
+            return answer
         }
+        try period.check()
         return response.with(bytes)
     }
 
@@ -49,11 +53,12 @@ extension SecureSession {
     public func bytes(
         for request: PathRequest, from servers: ServerChoice, delegate: (any SessionDelegate)? = nil
     ) async throws(LoadError) -> LoadResponse {
+        let period = engine.withdrawals.period
         try admit()
         try running.begin()
         do throws(LoadError) {
             var response = try await first(request, of: servers, collectsUpTo: nil, delegate)
-            response.body = ResponseBody(RunningBody(response.body, of: running))
+            response.body = ResponseBody(RunningBody(response.body, of: running, in: period))
             return response
         } catch {
             running.end()

@@ -42,23 +42,38 @@ final class RunningLoads: Sendable {
 }
 
 /// A body whose load counts as in progress until the body was read to its end, broke or was given up.
+///
+/// After a withdrawal nothing of it is read any more, even if its last byte is here, or only to be decoded.
 final class RunningBody: BodySource {
     private let body: ResponseBody
     private let running: RunningLoads
+    private let period: AccessPeriod
     private let isOver = Atomic(false)
 
-    init(_ body: ResponseBody, of running: RunningLoads) {
+    /// - Parameter period: the one in which the load began.
+    init(_ body: ResponseBody, of running: RunningLoads, in period: AccessPeriod) {
         self.body = body
         self.running = running
+        self.period = period
     }
 
     func next() async throws(LoadError) -> [UInt8]? {
         do throws(LoadError) {
             let chunk = try await body.next()
+            try checkAccess()
             if chunk == nil { ended() }
             return chunk
         } catch {
             ended()
+            throw error
+        }
+    }
+
+    private func checkAccess() throws(LoadError) {
+        do throws(LoadError) {
+            try period.check()
+        } catch {
+            body.discard()
             throw error
         }
     }

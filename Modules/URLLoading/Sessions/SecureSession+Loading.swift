@@ -31,12 +31,13 @@ extension SecureSession {
         to request: LoadRequest, collectsUpTo limit: ByteCount?, _ delegate: (any SessionDelegate)?,
         control: (any TransferControl)? = nil
     ) async throws(LoadError) -> LoadResponse {
+        let period = engine.withdrawals.period
         try admit()
         // A task was counted when it was first resumed.
         if let control, control is LoadTaskControl { running.beginWithin() } else { try running.begin() }
         do throws(LoadError) {
             var response = try await admitted(request, collectsUpTo: limit, delegate, control: control)
-            response.body = ResponseBody(RunningBody(response.body, of: running))
+            response.body = ResponseBody(RunningBody(response.body, of: running, in: period))
             return response
         } catch {
             running.end()
@@ -93,13 +94,17 @@ extension SecureSession {
     public func data(
         for request: LoadRequest, upTo limit: ByteCount = .megabytes(16), delegate: (any SessionDelegate)? = nil
     ) async throws(LoadError) -> LoadAnswer<[UInt8]> {
+        let period = engine.withdrawals.period
         try admit()
         try running.begin()
         defer { running.end() }
         let response = try await admitted(request, collectsUpTo: limit, delegate)
         guard let bytes = try response.body.held(upTo: limit) else {
-            return try await response.collected(upTo: limit)
+            let answer = try await response.collected(upTo: limit)
+            try period.check()
+            return answer
         }
+        try period.check()
         return response.with(bytes)
     }
 

@@ -111,6 +111,41 @@ import Testing
         #expect((error?.underlying as? AccessDenied)?.code == .wiped)
     }
 
+    /// No transport could end it: its last byte has come. Access that is given back does not bring it back.
+    @Test(arguments: [false, true]) func withdrawalDropsAWholeBodyThatIsNotRead(_ isEncoded: Bool) async throws {
+        let body = [UInt8](repeating: 7, count: 300_000)
+        let encoded = StubAnswer(fields: [.contentEncoding: "gzip"], chunks: [Deflater.compress(body)])
+        let fixture = Fixture(answers: [isEncoded ? encoded : StubAnswer(chunks: [body])])
+        let response = try await fixture.loading.session.bytes(for: .get(url))
+        // The rest of what is being decoded is dropped, too.
+        if isEncoded { _ = try await response.body.next() }
+        fixture.gate.withdraw(.blocked)
+        fixture.gate.authorize()
+        let error = await #expect(throws: LoadError(.withdrawn, "")) { try await response.body.next() }
+        #expect((error?.underlying as? AccessDenied)?.code == .blocked)
+        _ = try await fixture.loading.session.bytes(for: .get(url))
+    }
+
+    /// Access is withdrawn when the policy has confirmed the answer, and the app has not got it.
+    private struct WithdrawingStage: LoadStage {
+        let gate: StubGate
+
+        func load(
+            _ request: LoadRequest, in context: LoadContext, next: LoadChain
+        ) async throws(LoadError) -> LoadResponse {
+            let response = try await next.load(request, in: context)
+            gate.withdraw(.wiped)
+            return response
+        }
+    }
+
+    @Test func withdrawalWhileAStageWorksKeepsTheAnswerBack() async throws {
+        let gate = StubGate()
+        let client = StubClient([.text("secure")])
+        let loading = URLLoadingSystem(gate: gate, stages: { _ in [WithdrawingStage(gate: gate)] }, client: client)
+        await #expect(throws: LoadError(.withdrawn, "")) { try await loading.session.text(url) }
+    }
+
     /// The withdrawal comes when the gate has said yes and the exchange has not begun.
     @Test func withdrawalBetweenTheQuestionAndTheExchangeEndsTheLoad() async throws {
         let gate = Lock<StubGate?>(nil)
