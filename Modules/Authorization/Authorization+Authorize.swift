@@ -74,49 +74,65 @@ extension Authorization {
 
     var leaseTime: Int64 { mark.leaseTime(wall: clock.wall, uptime: clock.uptime) }
 
-    /// Applies the consequences of what is known. The gate changes before anything is awaited.
+    /// Applies the consequences of what is known. The gate changes before anything is awaited. What is known is stored,
+    /// or wiped, before observers are awaited, which may take long: a process that is ended meanwhile starts with it,
+    /// and no observer can keep the data readable.
     func settle(isFresh: Bool, text: [UInt8]? = nil) async {
         guard let document, let identity else { return }
         published.withLock { $0.document = document }
-        let conclusion = Verdict.state(of: document, decisions: decisions, at: leaseTime)
-        switch conclusion {
-        case .authorized:
+        let verdict = Verdict.state(of: document, decisions: decisions, at: leaseTime)
+        if verdict == .authorized {
             let last = try? gate.policy().policy.rules
             gate.open(Gate.Policy(document, identity: identity.clientIdentity, mark: mark, after: last))
-        case .wiped(let code):
-            gate.withdraw(code)
-            dropIdentity()
-            // The keys are destroyed first, before observers are awaited: they must not be able to keep the data
-            // readable.
-            await wipe()
-            return await conclude(conclusion)
-        default:
-            gate.withdraw(conclusion.code)
+        } else {
+            gate.withdraw(verdict.code)
         }
-        await conclude(conclusion)
-        // Another configuration arrived meanwhile, and is stored instead of this one.
-        guard self.document == document else { return }
-        guard isFresh, let text else { return }
+        conclude(verdict)
+        if case .wiped = verdict {
+            dropIdentity()
+            await wipe()
+        } else if isFresh, let text {
+            await store(text, of: document)
+        }
+        await publishConclusion()
+    }
+
+    /// Draws a conclusion, together with the change of the gate. Once the conclusion is stored, ``publishConclusion()``
+    /// must follow.
+    func conclude(_ new: AuthorizationState) {
+        conclusion = new
+        conclusions += 1
+        unstoredConclusions += 1
+    }
+
+    /// Publishes the gate's new state once the gate's observers have carried it out, so that an app which learns of a
+    /// withdrawal finds nothing still open. If several conclusions are stored and carried out at once, only the last
+    /// one is published, after all of them: an older one would say that access stands which is withdrawn already.
+    func publishConclusion() async {
+        unstoredConclusions -= 1
+        if unstoredConclusions == 0 { conclusionWaiters.release() }
+        var known: UInt64
+        repeat {
+            while unstoredConclusions > 0 {
+                let (number, signal) = conclusionWaiters.join()
+                await signal.wait()
+                // If the task is cancelled, the one that stores the last conclusion publishes it.
+                guard conclusionWaiters.wasReleased(number) else { return }
+            }
+            known = conclusions
+            await gate.settle()
+        } while known != conclusions
+        setState(conclusion)
+    }
+
+    /// Stores an adopted configuration. Of two, the store keeps the newer one, whichever is written last.
+    private func store(_ text: [UInt8], of document: ConfigurationDocument) async {
         do {
             try await records.setConfiguration(text, of: document, mark: mark, decisions: decisions)
             try records.store.acceptRestore()
         } catch {
             logger.error("the configuration could not be stored", metadata: ["error": "\(error)"])
         }
-    }
-
-    /// Publishes the gate's new state once the gate's observers have carried it out, so that an app which learns of a
-    /// withdrawal finds nothing still open. If several conclusions are carried out at once, only the last one is
-    /// published.
-    func conclude(_ new: AuthorizationState) async {
-        conclusion = new
-        conclusions += 1
-        var known: UInt64
-        repeat {
-            known = conclusions
-            await gate.settle()
-        } while known != conclusions
-        setState(conclusion)
     }
 
     /// Drops what a wipe must destroy, as soon as the wipe is known.

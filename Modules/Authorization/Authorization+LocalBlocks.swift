@@ -34,6 +34,7 @@ extension Authorization {
         decisions.isLocked = true
         decisions.consoleLockSeen = document?.status == .locked && document?.code == .remoteLockout
         gate.withdraw(.remoteLockout)
+        conclude(.locked(.remoteLockout))
         // Stored before observers are awaited, which may take long: a process that is ended meanwhile starts locked.
         var failure: AuthorizationError?
         do throws(AuthorizationError) {
@@ -41,8 +42,7 @@ extension Authorization {
         } catch {
             failure = error
         }
-        // A wipe, or the administrator's lock and unlock, may have come meanwhile.
-        if decisions.isLocked, !isWithdrawnForGood { await conclude(.locked(.remoteLockout)) }
+        await publishConclusion()
         if let failure { throw failure }
     }
 

@@ -40,6 +40,8 @@ public actor Authorization {
     var confirmations = Confirmations()
     /// The last conclusion drawn about access, and the number of conclusions so far.
     var (conclusion, conclusions) = (AuthorizationState.notAuthorized, UInt64(0))
+    /// How many conclusions are being stored, and the tasks that wait until none is.
+    var (unstoredConclusions, conclusionWaiters) = (0, TaskWaiters())
 
     /// The state that is read without waiting, and the delegate.
     struct Published: Sendable {

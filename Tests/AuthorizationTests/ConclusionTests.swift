@@ -1,0 +1,95 @@
+import Dispatch
+import SallyportAuthorization
+import SallyportBase
+import SallyportCore
+import SallyportSecureStore
+import SallyportWire
+import TestSupport
+import Testing
+
+/// In which order a conclusion about access is stored, carried out and published.
+@Suite(.timeLimit(.minutes(1))) struct ConclusionTests {
+    private func say(_ status: ConfigurationDocument.Status, _ code: ResultCode, through gateway: FakeGateway) {
+        gateway.change { document in
+            document.status = status
+            document.code = code
+        }
+    }
+
+    /// A process that is ended while an observer takes its time starts with the withdrawal.
+    @Test func aWithdrawalIsStoredBeforeObserversAreAwaited() async throws {
+        let fixture = try Fixture()
+        let (authorization, store) = try await fixture.activated()
+        let stored = Lock<[AuthorizationState]>([])
+        let clock = fixture.clock
+        let observation = authorization.onAccessChange(awaiting: { _ in
+            let state = try? StoredAuthorization.read(from: store, clock: clock).state
+            stored.withLock { $0.append(state ?? .notAuthorized) }
+        })
+        say(.locked, .remoteLockout, through: fixture.gateway)
+        _ = try? await authorization.authorize()
+        #expect(stored.withLock { $0 } == [.locked(.remoteLockout)])
+        withExtendedLifetime(observation) {}
+    }
+
+    @Test func aWithdrawalThatCannotBeStoredIsCarriedOutAndPublished() async throws {
+        let fixture = try Fixture()
+        let (_, store) = try await fixture.activated()
+        store.close()
+        var options = StoreOptions()
+        options.isReadOnly = true
+        let authorization = try await fixture.authorization(on: fixture.store(options))
+        try await authorization.authorize()
+        let seen = Lock<[Access]>([])
+        let observation = authorization.onAccessChange(awaiting: { change in seen.withLock { $0.append(change.to) } })
+        say(.blocked, .blocked, through: fixture.gateway)
+        _ = try? await authorization.authorize()
+        #expect(seen.withLock { $0 } == [.withdrawn(.blocked)])
+        #expect(authorization.state == .locked(.blocked))
+        withExtendedLifetime(observation) {}
+    }
+
+    /// An observer holds up the end of a block. Meanwhile the app locks itself, and waits for the store's writer. The
+    /// end of the block, which is carried out now, is not published: access is withdrawn again.
+    @Test func anOlderConclusionIsNotPublishedWhileANewerOneIsStored() async throws {
+        let fixture = try Fixture()
+        let (authorization, store) = try await fixture.activated()
+        say(.blocked, .blocked, through: fixture.gateway)
+        _ = try? await authorization.authorize()
+        var events = authorization.events.makeAsyncIterator()
+        let (hasOpened, mayGoOn, hasClosed) = (Signal(), Signal(), Signal())
+        let slow = authorization.onAccessChange(awaiting: { change in
+            guard change.ending == nil else { return }
+            hasOpened.fire()
+            await mayGoOn.wait()
+        })
+        let quick = authorization.onAccessChange { change in
+            if change.to == .withdrawn(.remoteLockout) { hasClosed.fire() }
+        }
+        say(.active, .none, through: fixture.gateway)
+        let older = Task { try await authorization.authorize() }
+        await hasOpened.wait()
+        let (hasTurn, mayEnd) = (Signal(), DispatchSemaphore(value: 0))
+        async let writer: Void = store.write { _ in
+            hasTurn.fire()
+            mayEnd.wait()
+        }
+        await hasTurn.wait()
+        let newer = Task { try await authorization.executeRemoteLock() }
+        await hasClosed.wait()
+        mayGoOn.fire()
+        var turns = 0
+        while authorization.state != .authorized && turns < 10_000 {
+            turns += 1
+            await Task.yield()
+        }
+        #expect(authorization.state == .locked(.blocked))
+        mayEnd.signal()
+        try await writer
+        try await newer.value
+        await #expect(throws: AuthorizationError.self) { try await older.value }
+        #expect(await events.next()?.code == .remoteLockout)
+        #expect(authorization.state == .locked(.remoteLockout))
+        withExtendedLifetime((slow, quick)) {}
+    }
+}
