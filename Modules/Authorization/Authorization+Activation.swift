@@ -1,4 +1,5 @@
 internal import Logging
+internal import SallyportBase
 internal import SallyportCore
 internal import SallyportSecureStore
 internal import SallyportWire
@@ -72,10 +73,11 @@ extension Authorization {
                 .wrongApplication, .appIntegrityFailed, "The link is for \(record.name.entitlement).")
         }
         decisions = LocalDecisions(version: (version ?? application?.entitledVersion)?.description)
-        try await records.setDecisions(decisions)
+        try await storeDecisions()
         try await records.finishEnrollment(record, dropsConfiguration: true)
         identity = record
         (document, told) = (nil, nil)
+        published.withLock { $0.document = nil }
     }
 
     /// Tries again if the request cannot have reached the gateway; a request that may have reached it is not repeated. A

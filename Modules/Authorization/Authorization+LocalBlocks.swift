@@ -56,7 +56,8 @@ extension Authorization {
         }
     }
 
-    private func storeDecisions() async throws(AuthorizationError) {
+    /// Stores the decisions, and publishes the blocks among them.
+    func storeDecisions() async throws(AuthorizationError) {
         let blocks = decisions.blocks
         published.withLock { $0.blocks = blocks }
         try await records.setDecisions(decisions)

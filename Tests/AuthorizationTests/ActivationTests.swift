@@ -197,6 +197,16 @@ import Testing
         #expect(try StoredAuthorization.read(from: store, clock: fixture.clock).state == .authorized)
     }
 
+    @Test("A new instance has no local blocks, before a restart as after one") func withoutBlocks() async throws {
+        let fixture = try Fixture()
+        let store = try await fixture.store()
+        let authorization = try fixture.authorization(on: store)
+        try await authorization.executeBlock(id: "a", title: "Stop", message: "Stopped.")
+        try await authorization.activate(link: fixture.gateway.link())
+        #expect(authorization.localBlocks.isEmpty)
+        #expect(try fixture.authorization(on: store).localBlocks.isEmpty)
+    }
+
     @Test("Links of another form are refused", arguments: ["", "https://example.com", "sallyport://h:1/?ca=AA"])
     func badLinks(link: String) async throws {
         let fixture = try Fixture()
