@@ -25,63 +25,80 @@ struct ConnectionDecisions: Sendable {
         var shown: ServerTrustEvaluation?
         /// The server's last request for a certificate.
         var wish: CertificateRequest?
+
+        var isEmpty: Bool { trust == nil && presentation == nil && shown == nil && wish == nil }
     }
 
-    /// The number of servers whose last questions are kept. For other servers, a new handshake raises the question
-    /// again.
-    static let questionLimit = 1000
+    private struct Record: Sendable {
+        var standing = Standing()
+        var lastUse: UInt64 = 0
+    }
 
-    private var trust: [Place: TrustDecision] = [:]
-    private var presentations: [Place: Presentation] = [:]
-    /// Questions of the last handshakes that the server may raise again, so that each load's own delegate can be asked
-    /// without another handshake.
-    private var shown: [Place: ServerTrustEvaluation] = [:]
-    private var wishes: [Place: CertificateRequest] = [:]
+    /// The greatest number of places of which anything is known. Servers can lead an app to any number of names, so
+    /// beyond it the one that was used least recently is forgotten: its next handshake raises the question again.
+    static let limit = 1000
 
-    var isEmpty: Bool { trust.isEmpty && presentations.isEmpty && shown.isEmpty && wishes.isEmpty }
+    private var records: [Place: Record] = [:]
+    private var uses: UInt64 = 0
 
-    func standing(at place: Place) -> Standing {
-        Standing(
-            trust: trust[place], presentation: presentations[place], shown: shown[place], wish: wishes[place])
+    var isEmpty: Bool { records.isEmpty }
+
+    /// What is known of a place, which is used now. A chain and a wish are the questions of its last handshakes, which
+    /// the server may raise again: each load's own delegate can be asked without another handshake.
+    mutating func standing(at place: Place) -> Standing {
+        uses += 1
+        records[place]?.lastUse = uses
+        return records[place]?.standing ?? Standing()
+    }
+
+    private mutating func change(_ place: Place, _ body: (inout Standing) -> Void) {
+        uses += 1
+        var record = records[place] ?? Record()
+        body(&record.standing)
+        record.lastUse = uses
+        records[place] = record.standing.isEmpty ? nil : record
+        guard records.count > Self.limit, let oldest = records.min(by: { $0.value.lastUse < $1.value.lastUse }) else {
+            return
+        }
+        records[oldest.key] = nil
     }
 
     // MARK: Trust
 
-    mutating func set(_ decision: TrustDecision?, at place: Place) { trust[place] = decision }
+    mutating func set(_ decision: TrustDecision?, at place: Place) { change(place) { $0.trust = decision } }
 
     /// Forgets the decisions about a server's chain, in all sessions.
     ///
     /// - Returns: whether anything was trusted.
     mutating func forgetTrust(at endpoint: Endpoint) -> Bool {
-        let affected = trust.filter { $0.key.endpoint == endpoint }
-        for place in affected.keys { trust[place] = nil }
-        return affected.values.contains { if case .decided(_, isTrusted: true) = $0 { true } else { false } }
+        var wasTrusted = false
+        for (place, record) in records where place.endpoint == endpoint {
+            if case .decided(_, isTrusted: true)? = record.standing.trust { wasTrusted = true }
+            change(place) { $0.trust = nil }
+        }
+        return wasTrusted
     }
 
     mutating func set(_ evaluation: ServerTrustEvaluation, at place: Place) {
-        if shown.count >= Self.questionLimit { shown = [:] }
-        shown[place] = evaluation.isTrusted ? evaluation : nil
+        change(place) { $0.shown = evaluation.isTrusted ? evaluation : nil }
     }
 
     // MARK: Client certificates
 
-    mutating func set(_ wish: CertificateRequest, at place: Place) {
-        if wishes.count >= Self.questionLimit { wishes = [:] }
-        wishes[place] = wish
-    }
+    mutating func set(_ wish: CertificateRequest, at place: Place) { change(place) { $0.wish = wish } }
 
     // MARK: Answers of a session's delegate
 
     /// The app's earlier answer to the same question; nil if there is none, or if it was for one load only.
     func answer(to challenge: AuthenticationChallenge, at place: Place) -> ChallengeDisposition? {
         guard let fingerprint = challenge.serverTrust?.fingerprint else {
-            return switch presentations[place] {
+            return switch records[place]?.standing.presentation {
             case .identity(let identity): .present(identity)
             case .nothing: .performDefaultHandling
             case nil: nil
             }
         }
-        guard case .decided(fingerprint, let isTrusted)? = trust[place] else { return nil }
+        guard case .decided(fingerprint, let isTrusted)? = records[place]?.standing.trust else { return nil }
         return isTrusted ? .trust(.forSession) : .performDefaultHandling
     }
 
@@ -89,17 +106,18 @@ struct ConnectionDecisions: Sendable {
     mutating func note(_ answer: ChallengeDisposition, to challenge: AuthenticationChallenge, at place: Place) {
         guard let evaluation = challenge.serverTrust else { return notePresentation(answer, at: place) }
         switch answer {
-        case .trust(.forSession), .trust(.permanent): trust[place] = .decided(evaluation.fingerprint, isTrusted: true)
+        case .trust(.forSession), .trust(.permanent): set(.decided(evaluation.fingerprint, isTrusted: true), at: place)
         case .performDefaultHandling, .notImplemented:
-            if evaluation.isTrusted { trust[place] = .decided(evaluation.fingerprint, isTrusted: false) }
+            if evaluation.isTrusted { set(.decided(evaluation.fingerprint, isTrusted: false), at: place) }
         case .trust(.none), .rejectProtectionSpace, .cancel, .use, .present: break
         }
     }
 
     private mutating func notePresentation(_ answer: ChallengeDisposition, at place: Place) {
         switch answer {
-        case .present(let identity): presentations[place] = .identity(identity)
-        case .performDefaultHandling, .notImplemented, .rejectProtectionSpace: presentations[place] = .nothing
+        case .present(let identity): change(place) { $0.presentation = .identity(identity) }
+        case .performDefaultHandling, .notImplemented, .rejectProtectionSpace:
+            change(place) { $0.presentation = .nothing }
         case .cancel, .use, .trust: break
         }
     }
@@ -107,10 +125,5 @@ struct ConnectionDecisions: Sendable {
     // MARK: End
 
     /// Forgets all decisions of a session that has ended.
-    mutating func forget(_ scope: ConnectionPartition.Scope) {
-        trust = trust.filter { $0.key.scope != scope }
-        presentations = presentations.filter { $0.key.scope != scope }
-        shown = shown.filter { $0.key.scope != scope }
-        wishes = wishes.filter { $0.key.scope != scope }
-    }
+    mutating func forget(_ scope: ConnectionPartition.Scope) { records = records.filter { $0.key.scope != scope } }
 }

@@ -56,6 +56,32 @@ struct ConnectionDecisionsAnswerTests {
         #expect(decisions.answer(to: wish, at: place) == .performDefaultHandling)
     }
 
+    @Test mutating func beyondTheLimitTheServerThatWasUsedLeastRecentlyIsForgotten() throws {
+        let trusted = try chain(1)
+        let places = try (0...ConnectionDecisions.limit).map { number in
+            ConnectionDecisions.Place(scope: .session("1"), endpoint: try Endpoint("s\(number).example:443"))
+        }
+        let newest = places[ConnectionDecisions.limit]
+        for place in places.dropLast() { decisions.note(.trust(.forSession), to: trusted, at: place) }
+        _ = decisions.standing(at: places[0])
+        decisions.note(.rejectProtectionSpace, to: wish, at: newest)
+        #expect(decisions.answer(to: trusted, at: places[0]) == .trust(.forSession), "it was used since")
+        #expect(decisions.answer(to: trusted, at: places[1]) == nil)
+        #expect(decisions.answer(to: trusted, at: places[2]) == .trust(.forSession))
+        #expect(decisions.answer(to: wish, at: newest) == .performDefaultHandling)
+    }
+
+    /// A server that shows another chain each time takes no more room than one that does not.
+    @Test mutating func aServersNextChainReplacesItsLast() throws {
+        let other = ConnectionDecisions.Place(scope: .session("2"), endpoint: place.endpoint)
+        decisions.note(.trust(.forSession), to: try chain(1), at: other)
+        for number in 0...ConnectionDecisions.limit {
+            decisions.note(.trust(.forSession), to: try chain(UInt8(number % 256)), at: place)
+        }
+        #expect(try decisions.answer(to: chain(1), at: other) == .trust(.forSession))
+        #expect(try decisions.answer(to: chain(0), at: place) == nil)
+    }
+
     @Test mutating func decisionsForOneLoadAreNotKept() throws {
         decisions.note(.cancel, to: wish, at: place)
         decisions.note(.trust(.none), to: try chain(1), at: place)
