@@ -139,6 +139,30 @@ struct DoorTests {
         await app.door.shutdown()
     }
 
+    /// The program sends the rest of its body after the end of the answer, which it has not read, has come to the door.
+    @Test func anEarlyAnswerReachesAProgramThatSendsEverythingBeforeItReads() async throws {
+        let answer = Self.payload(50_000)
+        let isOver = Signal()
+        let server = try TestServer { connection in
+            _ = connection.readHead()
+            let head = "HTTP/1.1 413 Content Too Large\r\nContent-Length: 50000\r\nConnection: close\r\n\r\n"
+            connection.write(Array(head.utf8) + answer)
+            connection.endSending()
+            connection.awaitEnd()
+            isOver.fire()
+        }
+        let app = try await DoorApp(in: world)
+        let client = try app.visit()
+        let body = Self.payload(8 << 20)
+        client.send("POST http://\(try server.named)/ HTTP/1.1\r\nContent-Length: \(body.count + 10)\r\n\r\n0123456789")
+        await isOver.wait()
+        #expect(client.send(body))
+        #expect(client.head().hasPrefix("HTTP/1.1 413 "))
+        #expect(client.readAll() == answer)
+        #expect(try await app.record().end == "complete")
+        await app.door.shutdown()
+    }
+
     @Test func muchFlowsInBothDirectionsAtOnce() async throws {
         let server = try world.mirror(isSecure: false)
         let relay = try world.relayed()

@@ -8,26 +8,26 @@ struct Passage: Sendable {
     let stream: ByteStream
     /// Of a request in absolute form, how its body ends: nothing behind it goes to the server.
     let onward: OnwardBody?
-    /// Called when the server has answered such a request: from then on the program has a moment to end its connection.
-    let whenAnswered: @Sendable () async -> Void
+    /// Called when the server takes or sends no more: from then on the program has a moment to end its connection.
+    let limitTheRest: @Sendable () async -> Void
 
     /// - Parameter first: what the program has sent already.
     /// - Returns: nil if both sides ended theirs; else what broke it first.
     func run(after first: [UInt8]) async -> DoorRefusal? {
         resetWhenTheWayEnds()
         // One task for each direction, of which this is one: thousands of connections wait here.
-        async let toServer: Void = settle(carryToServer(first))
+        async let toServer = serveServer(first)
         let failure = await carryToProgram()
         await settle(failure)
         if failure == nil, onward != nil {
             // The exchange ends with its answer, even if the program has not sent its whole body.
             stream.close()
-            await whenAnswered()
-            await toServer
+            await limitTheRest()
+            _ = await toServer
             return nil
         }
-        await toServer
-        return await socket.failure
+        let unsent = await toServer
+        return await socket.failure ?? unsent
     }
 
     /// Resets the program's connection as soon as the policy has ended the server's. A program that reads slowly would
@@ -47,7 +47,24 @@ struct Passage: Sendable {
         stream.reset()
     }
 
-    private func carryToServer(_ first: [UInt8]) async -> DoorRefusal? {
+    /// A server that takes no more does not break the other direction, which finds the end of what the server has sent:
+    /// that may be an answer before the program has sent everything.
+    private func serveServer(_ first: [UInt8]) async -> DoorRefusal? {
+        do throws(LoadError) {
+            let failure = try await carryToServer(first)
+            await settle(failure)
+            return failure
+        } catch {
+            await limitTheRest()
+            // A program may send everything before it reads; what it still sends goes nowhere.
+            while let bytes = try? await socket.read(), !bytes.isEmpty {}
+            return DoorRefusal(error)
+        }
+    }
+
+    /// - Returns: what is wrong with the program's side.
+    /// - Throws: why the server takes no more.
+    private func carryToServer(_ first: [UInt8]) async throws(LoadError) -> DoorRefusal? {
         var body = onward
         do {
             var bytes: [UInt8]? = first.isEmpty ? try await nextOfBody(body) : first
@@ -59,7 +76,7 @@ struct Passage: Sendable {
                 bytes = try await socket.read()
             }
         } catch let error as LoadError {
-            return DoorRefusal(error)
+            throw error
         } catch {
             return .programLost
         }
