@@ -45,6 +45,10 @@ package final class StubGate: AccessGate {
             revision: revision)
     }
 
+    package func completed(_ endpoint: Endpoint) -> Endpoint {
+        (try? present().rules.table.completed(endpoint)) ?? endpoint
+    }
+
     package func forbid(_ method: AuthenticationMethod) { forbidden.withLock { _ = $0.insert(method) } }
 
     package func allow(_ method: AuthenticationMethod) { forbidden.withLock { _ = $0.remove(method) } }

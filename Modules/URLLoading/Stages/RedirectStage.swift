@@ -45,7 +45,7 @@ public struct RedirectStage: LoadStage {
         let interests: AnswerInterests = request.differing?.options.followsRedirects ?? isOn ? .redirects : []
         guard let whole = whole(request) else { return .passes(watching: interests) }
         context.recorder?.decided(.name, whole.url.endpoint?.host.description ?? "", because: "default domain")
-        return .passes(watching: interests, as: whole)
+        return .passes(watching: interests, as: whole, note: whole.url)
     }
 
     public func explain(
@@ -66,12 +66,19 @@ public struct RedirectStage: LoadStage {
         return request
     }
 
+    /// The next request with its server's whole name. The server that has answered keeps the name by which it was
+    /// reached, even if the policy completes it in another way by now.
+    private func completed(_ next: LoadRequest, after request: LoadRequest) -> LoadRequest {
+        next.url.endpoint == request.url.endpoint ? next : whole(next) ?? next
+    }
+
     /// Follows the redirect, and those behind it.
     public func answered(
         _ first: LoadResponse, to original: LoadRequest, after passage: LoadPassage, in context: LoadContext,
         next: LoadChain
     ) async throws(LoadError) -> LoadResponse {
-        var (request, response) = (whole(original) ?? original, first)
+        var (request, response) = (original, first)
+        if let sent = passage.note as? RequestURL { request.url = sent }
         var hops: [HopFacts] = []
         var (redirects, trail) = (0, RedirectTrail())
         while let hop = try await hop(after: response, to: request, number: redirects, &trail, in: context) {
@@ -94,13 +101,12 @@ public struct RedirectStage: LoadStage {
     ) async throws(LoadError) -> RedirectRules.Hop? {
         do throws(LoadError) {
             guard var target = try RedirectRules.target(of: response.head, from: request.url) else { return nil }
-            target = whole(LoadRequest(.get, target))?.url ?? target
+            target = completed(LoadRequest(.get, target), after: request).url
             guard number < limit else {
                 throw LoadError(.tooManyRedirects, at: .response, "More than \(limit) redirects.")
             }
             let proposed = try rules.hop(from: request, to: target, status: response.head.status)
-            guard var hop = try await choice(proposed, for: request, response, in: context) else { return nil }
-            hop.request = whole(hop.request) ?? hop.request
+            guard let hop = try await choice(proposed, for: request, response, in: context) else { return nil }
             try rules.check(hop.request, after: request)
             trail.add(request, response)
             guard !trail.has(hop.request) else {
@@ -126,7 +132,8 @@ public struct RedirectStage: LoadStage {
         }
         switch decision {
         case .notImplemented: return proposed
-        case .follow(let chosen): return try rules.hop(chosen, chosenOver: proposed)
+        // Completed before it is judged: which fields it carries depends on its origin.
+        case .follow(let chosen): return try rules.hop(completed(chosen, after: request), chosenOver: proposed)
         case .stop: return nil
         case .refuse: throw LoadError(.redirectRefused, at: .response, "The app refused the redirect.")
         case nil: throw LoadError(.resourceTimeout, at: .response, "The app did not decide in the time for the load.")
