@@ -24,6 +24,10 @@ struct AuditCheckpoint: Sendable, Hashable, Codable {
     /// By the name of the chain.
     var heads: [String: Place]
     var starts: [String: Place]
+    /// Of its signer, once that was verified; not a part of what is signed.
+    private(set) var generation: Int64 = 0
+
+    private enum CodingKeys: String, CodingKey { case number, time, gateway, heads, starts }
 
     /// An entry of a chain.
     struct Place: Sendable, Hashable, Codable {
@@ -79,7 +83,7 @@ struct AuditCheckpoint: Sendable, Hashable, Codable {
         limits.document = Self.limit
         do {
             let signed = try JWS(Array(text.utf8), type: Self.type, limits: limits)
-            let checkpoint = try WireJSON.decode(Self.self, from: signed.payload, limit: Self.limit)
+            var checkpoint = try WireJSON.decode(Self.self, from: signed.payload, limit: Self.limit)
             guard let der = signed.header.certificates.first,
                 let signer = Self.signer(der, of: authorities, at: checkpoint.time, generation: least)
             else {
@@ -87,7 +91,8 @@ struct AuditCheckpoint: Sendable, Hashable, Codable {
                     .unauthorized,
                     "The checkpoint is not signed by a gateway under an authority that is known here.")
             }
-            try signed.verify(with: signer)
+            try signed.verify(with: signer.key)
+            checkpoint.generation = signer.generation
             self = checkpoint
         } catch let error as GatewayError {
             throw error
@@ -99,10 +104,11 @@ struct AuditCheckpoint: Sendable, Hashable, Codable {
         }
     }
 
-    /// The key of a signer of configurations, by its certificate; its end counts at the time of the checkpoint.
+    /// The key and the generation of a signer of configurations, by its certificate, whose end counts at the time of
+    /// the checkpoint.
     private static func signer(
         _ der: [UInt8], of authorities: [[UInt8]], at time: Int64, generation least: Int64
-    ) -> P256.Signing.PublicKey? {
+    ) -> (key: P256.Signing.PublicKey, generation: Int64)? {
         let usage = ExtendedKeyUsage.Usage(oid: ObjectIdentifiers.configurationSigning)
         let date = Date(timeIntervalSince1970: Double(time) / 1000)
         guard let leaf = try? Certificate(derEncoded: der), leaf.notValidBefore <= date, date <= leaf.notValidAfter,
@@ -116,7 +122,8 @@ struct AuditCheckpoint: Sendable, Hashable, Codable {
             return authority.subject == leaf.issuer
                 && authority.publicKey.isValidSignature(leaf.signature, for: leaf)
         }
-        return isIssued ? P256.Signing.PublicKey(leaf.publicKey) : nil
+        guard isIssued, let key = P256.Signing.PublicKey(leaf.publicKey) else { return nil }
+        return (key, generation)
     }
 }
 

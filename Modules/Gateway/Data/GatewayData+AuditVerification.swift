@@ -58,7 +58,10 @@ extension GatewayData {
     private func checkpoint(
         after stored: StoredCheckpoint?, keeping retention: AuditRetention?
     ) async throws -> (text: String, hasRemoved: Bool)? {
-        let known = try stored.map { try trusted($0, revokedSigners ?? authorities.record.signers) }
+        // The stored one may be of an authority that is news here; and this gateway's signer may be revoked, and would
+        // sign what nobody trusts.
+        try await catchUp()
+        let known = try stored.map { try trusted($0, authorities.record.signers) }
         let heads = try await store.auditHeads()
         if let known { try await check(heads, extend: known) }
         let starts = try await starts(after: known?.startsByName ?? [:], heads, retention)
@@ -66,11 +69,38 @@ extension GatewayData {
         let made = AuditCheckpoint(
             number: (stored?.number ?? 0) + 1, time: clock().milliseconds, gateway: settings.name,
             heads: heads, starts: starts)
-        let text = try made.signed(by: signer)
+        let text = try made.signed(by: checkpointSigner(of: known?.generation ?? 0))
         let kept = StoredCheckpoint(number: made.number, text: text)
         guard try await store.keep(kept, startingAfter: starts.mapValues(\.number)) else { return nil }
-        revokedSigners = nil
         return (text, starts != known?.startsByName ?? [:])
+    }
+
+    /// Has the newest checkpoint signed anew, with what it says, before whoever has signed it is trusted no more:
+    /// without one that is trusted, no later one can be made. The trail may have been changed since, so nothing else is
+    /// signed.
+    ///
+    /// - Parameter generation: of the signer; it may be yet to come.
+    func renewCheckpoint(generation: Int64) async throws {
+        while let stored = try await store.newestCheckpoint() {
+            try await catchUp()
+            // What is not trusted now is not trusted by this either, and must not hinder a revocation.
+            guard let known = try? trusted(stored, authorities.record.signers) else { return }
+            let made = AuditCheckpoint(
+                number: known.number + 1, time: clock().milliseconds, gateway: settings.name,
+                heads: known.headsByName, starts: known.startsByName)
+            let text = try made.signed(by: checkpointSigner(of: max(generation, known.generation)))
+            let isKept = try await store.keep(
+                StoredCheckpoint(number: made.number, text: text),
+                startingAfter: known.startsByName.mapValues(\.number))
+            if isKept { return }
+        }
+    }
+
+    /// The signer of a checkpoint. Its generation is never lower than that of the checkpoint before, which a revocation
+    /// that is under way may have signed with the next one: then another signer is made for this one signature.
+    private func checkpointSigner(of least: Int64) throws(GatewayError) -> StoredIdentity {
+        guard least > authorities.record.signers else { return signer }
+        return try authorities.issuing.signer(generation: least, now: clock())
     }
 
     /// - Throws: `store` if a chain has lost its end since the last checkpoint, or has another entry there.

@@ -14,12 +14,12 @@ extension GatewayData {
             try await refresh()
             try await finishRotation(confirmed: confirmed, note)
         case .revoke(let confirmed):
-            // Under the present authority: what a former one vouches for is not trusted behind a revocation.
-            _ = try? await checkpoint()
-            let signers = authorities.record.signers
-            try await revoke(confirmed: confirmed, note)
-            // By the new signer. If it cannot be made now, it is made later: the revocation does not wait for it.
-            revokedSigners = signers
+            // Whether another gateway revokes at the same time is judged by the generation in force.
+            try await catchUp()
+            let generation = authorities.record.signers
+            try await renewCheckpoint(generation: generation + 1)
+            try await revoke(generation, confirmed: confirmed, note)
+            // With the entry of the revocation. If it cannot be made now, it is made later.
             _ = try? await checkpoint()
         }
         return .authority(authorityEntry)
@@ -80,8 +80,13 @@ extension GatewayData {
     }
 
     /// Begins another generation of signers, with a new certificate of the server, and drops former authorities.
-    private func revoke(confirmed: Bool, _ note: AuditNote) async throws {
+    ///
+    /// - Parameter generation: the one that is revoked.
+    private func revoke(_ generation: Int64, confirmed: Bool, _ note: AuditNote) async throws {
         try await revise(note) { record in
+            // Another gateway may have revoked it meanwhile. The audit trail's checkpoint is of the next generation,
+            // not of a later one.
+            guard record.signers == generation else { return nil }
             guard record.former.isEmpty || confirmed else {
                 throw GatewayError(
                     .needsConfirmation,
@@ -112,6 +117,8 @@ extension GatewayData {
             return try await finish(next, .maintenance("authority.finish", at: now))
         }
         guard authorities.record.former.contains(where: { $0.until <= now }) else { return }
+        // It may be of an authority that is dropped.
+        try await renewCheckpoint(generation: authorities.record.signers)
         try await revise(.maintenance("authority.drop", at: now)) { record in
             var record = record
             record.former.removeAll { $0.until <= now }

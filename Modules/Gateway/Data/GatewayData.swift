@@ -62,8 +62,6 @@ package actor GatewayData {
     private var observers: [Observer] = []
     /// When the change that is being reported was committed, for metrics.
     private(set) var committed = ContinuousClock.now
-    /// The generation of signers before a revocation, until the audit trail's checkpoint is of a new one.
-    var revokedSigners: Int64?
     /// Counts wrong access keys by source.
     var wrongTries = RateLimiter<[UInt8]>(.wrongTries)
     /// Counts the changes of relays' ports.

@@ -108,6 +108,39 @@ import Testing
         #expect(try await fixture.report().isSound)
     }
 
+    @Test func aGatewayThatEndsWithItsRevocationLeavesACheckpointThatIsTrusted() async throws {
+        _ = try await fixture.data.checkpoint()
+        let (store, other) = try await fixture.faulty()
+        store.failAfterRevision()
+        _ = await other.perform(.authority(.revoke(confirmed: true)))
+        try await fixture.data.catchUp()
+        #expect(await fixture.data.authorities.record.signers == 2)
+        #expect(try await fixture.report().isSound)
+        _ = try await fixture.data.checkpoint()
+        #expect(try await fixture.report().isSound)
+    }
+
+    @Test func aGatewayThatHasNotHeardOfARevocationSignsACheckpointThatIsTrusted() async throws {
+        let (_, other) = try await fixture.faulty()
+        _ = await fixture.data.perform(.authority(.revoke(confirmed: true)))
+        try await fixture.perform(.addUser("late"))
+        _ = try await other.checkpoint()
+        #expect(try await fixture.report().isSound)
+    }
+
+    /// The checkpoint is of the next generation then.
+    @Test func checkpointsAreMadeAfterARevocationThatWasNotConfirmed() async throws {
+        _ = try await fixture.data.checkpoint()
+        for action: AuthorityAction in [.rotate, .finish(confirmed: true), .revoke(confirmed: false)] {
+            _ = await fixture.data.perform(.authority(action))
+        }
+        try await fixture.perform(.addUser("late"))
+        _ = try await fixture.data.checkpoint()
+        _ = await fixture.data.perform(.authority(.revoke(confirmed: true)))
+        #expect(await fixture.data.authorities.record.signers == 2)
+        #expect(try await fixture.report().isSound)
+    }
+
     @Test func whatIsBeyondTheLimitsIsRemovedAndTheRestVerifies() async throws {
         for number in 0..<10 { try await fixture.perform(.addUser("user\(number)")) }
         let exported = try await fixture.data.checkpoint()

@@ -28,6 +28,11 @@ final class FaultyStore: GatewayStore {
 
     func set(_ fault: Fault?) { self.fault.withLock { $0 = fault } }
 
+    private let isLastRevision = Lock(false)
+
+    /// From the next change of the authorities on, it fails: as if the gateway ended when that was committed.
+    func failAfterRevision() { isLastRevision.withLock { $0 = true } }
+
     /// From now on, changes that were read are told only at ``release()``.
     func hold() { reading.withLock { $0.isHeld = true } }
 
@@ -116,7 +121,9 @@ final class FaultyStore: GatewayStore {
     func revise(
         audit note: AuditNote, _ edit: @escaping @Sendable (AuthorityRecord) throws -> AuthorityRecord?
     ) async throws -> Int64? {
-        try await store.revise(audit: note, edit)
+        let revision = try await store.revise(audit: note, edit)
+        if isLastRevision.withLock({ $0 }) { set(.fails) }
+        return revision
     }
 
     func change<Value: Sendable>(
