@@ -2,7 +2,8 @@ public import FoundationEssentials
 public import SallyportCore
 
 /// Administration in this process. Each call is one transaction, durable when it returns, and applies from then on to
-/// new connections and open ones; running instances are told within seconds.
+/// new connections and open ones; running instances are told within seconds. If a fleet's database goes away just after
+/// the transaction, it applies once the gateway can read it again.
 ///
 /// All throw ``GatewayError``: `invalid` for an invalid value, `notFound` and `exists`, `ended` after ``shutdown()``,
 /// `cancelled`, and `store` if the data folder failed; then nothing was changed.
@@ -101,7 +102,7 @@ extension Gateway {
     ) async throws(GatewayError) -> [String] {
         let reply = try await perform(
             .apply(yaml: declaration, prune: prune, dryRun: false, confirmed: endingInstances))
-        switch reply {
+        switch reply.result {
         case .changes(let changes): return changes
         case .needsConfirmation(let instances): throw Self.unconfirmed(instances)
         default: throw Self.unexpected(reply)
@@ -132,8 +133,8 @@ extension Gateway {
     }
 
     func done(_ command: AdministrationCommand) async throws(GatewayError) {
-        switch try await perform(command) {
-        case .done, .warned: return
+        switch try await perform(command).result {
+        case .done: return
         case .needsConfirmation(let instances): throw Self.unconfirmed(instances)
         case let reply: throw Self.unexpected(reply)
         }

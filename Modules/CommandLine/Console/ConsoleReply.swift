@@ -11,8 +11,12 @@ struct ConsoleReply {
     func print(_ acknowledgement: String, to output: OutputOptions) throws {
         switch reply {
         case .done: output.print(Acknowledgement(), acknowledgement)
-        case .warned(let warning):
-            output.print(Warning(warning: warning), acknowledgement)
+        case .warned(let reply, let warning):
+            if case .done = reply {
+                output.print(Warning(warning: warning), acknowledgement)
+            } else {
+                try ConsoleReply(reply).print(acknowledgement, to: output)
+            }
             StandardStreams.error("warning: \(warning)")
         case .realms(let realms): output.print(realms, Self.lines(of: realms))
         case .users(let users):

@@ -50,7 +50,7 @@ package enum AdministrationCommand: Sendable, Hashable, Codable {
     /// `authorities` are those of the relays' certificates, PEM; nil for the gateway's own.
     case setCluster(name: String, relays: [RelayEntry], authorities: String? = nil)
     case removeCluster(name: String)
-    /// HOST or HOST:PORT. Answered with ``AdministrationReply/warned(_:)`` if no app can reach it.
+    /// HOST or HOST:PORT. Answered with ``AdministrationReply/warned(_:_:)`` if no app can reach it.
     case addRealm(name: String, kdc: String)
     case removeRealm(name: String)
     case listRealms

@@ -3,8 +3,8 @@ package import Foundation
 /// A gateway's answer to an ``AdministrationCommand``.
 package enum AdministrationReply: Sendable, Hashable, Codable {
     case done
-    /// The command was executed, with a warning.
-    case warned(String)
+    /// What was done, with a warning.
+    indirect case warned(AdministrationReply, String)
     case realms([RealmEntry])
     case users([String])
     case applications([ApplicationEntry])
@@ -36,12 +36,26 @@ package enum AdministrationReply: Sendable, Hashable, Codable {
     indirect case atRelays(AdministrationReply, RelayReport)
     case failure(Failure)
 
-    /// Whether something was done.
+    /// Whether something was done that is in force at this gateway, from which relays hear of it.
     var isDone: Bool {
         switch self {
-        case .done, .warned, .changes, .authority: true
+        case .done, .changes, .authority: true
         default: false
         }
+    }
+
+    /// Without a warning.
+    var result: AdministrationReply {
+        if case .warned(let reply, _) = self { reply } else { self }
+    }
+
+    /// - Parameter trouble: why what was done is not in force yet; nil if it is.
+    func told(_ trouble: GatewayError?) -> AdministrationReply {
+        guard let trouble else { return self }
+        return .warned(
+            self,
+            "It is done, and need not be done again, but it is not in force here yet, since the gateway cannot read "
+                + "its store now: \(trouble.message)")
     }
 
     /// A relay on a machine of its own.

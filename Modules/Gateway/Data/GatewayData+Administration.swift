@@ -31,16 +31,14 @@ extension GatewayData {
         case .addRealm(_, let kdc):
             let reply = try await changed(by: command, note)
             guard reply == .done, let warning = directory.warning(ofKDC: try Directory.kdc(kdc)) else { return reply }
-            return .warned(warning)
+            return .warned(reply, warning)
         case .issueKey(let user, let entitlement): return .link(try await issueKey(user, entitlement, note))
         case .revokeKeys(let which): return .revoked(try await revokeKeys(which, note))
         case .authority(let action): return try await perform(action, note)
         case .removeGateway(let name): return try await removeGateway(name, note)
-        case .removeRelay(let name):
-            try await removeRelay(named: name, note)
-            return .done
+        case .removeRelay(let name): return try await removeRelay(named: name, note)
         case .invite(let request) where request.hasPrefix(RelayRequest.prefix):
-            return .relayInvitation(try await relayInvitation(for: request, note))
+            return try await relayInvitation(for: request, note)
         case .invite(let request): return .invitation(try await invitation(for: request, note))
         case .withdraw(let instance, let withdrawal, let confirmed):
             return try await withdraw(instance, withdrawal, confirmed: confirmed, note)
@@ -81,8 +79,7 @@ extension GatewayData {
     ) async throws -> AdministrationReply {
         switch try await store.revise(knownDirectory, at: clock(), audit: note, edit) {
         case .done(let revision, let edit):
-            try await catchUp(to: revision)
-            return reply(edit)
+            return await reply(edit).told(enforce(revision))
         case .unconfirmed(let ending):
             return .needsConfirmation(ending.map(entry).sorted { $0.instance < $1.instance })
         }

@@ -7,22 +7,23 @@ internal import SallyportWire
 // trusted.
 extension GatewayData {
     func perform(_ action: AuthorityAction, _ note: AuditNote) async throws -> AdministrationReply {
+        let trouble: GatewayError?
         switch action {
         case .status: return try await authorityStatus()
-        case .rotate: try await announceAuthority(note)
+        case .rotate: trouble = try await announceAuthority(note)
         case .finish(let confirmed):
             try await refresh()
-            try await finishRotation(confirmed: confirmed, note)
+            trouble = try await finishRotation(confirmed: confirmed, note)
         case .revoke(let confirmed):
             // Whether another gateway revokes at the same time is judged by the generation in force.
             try await catchUp()
             let generation = authorities.record.signers
             try await renewCheckpoint(generation: generation + 1)
-            try await revoke(generation, confirmed: confirmed, note)
+            trouble = try await revoke(generation, confirmed: confirmed, note)
             // With the entry of the revocation. If it cannot be made now, it is made later.
             _ = try? await checkpoint()
         }
-        return .authority(authorityEntry)
+        return AdministrationReply.authority(authorityEntry).told(trouble)
     }
 
     func authorityStatus() async throws -> AdministrationReply {
@@ -31,10 +32,10 @@ extension GatewayData {
     }
 
     /// Creates the next authority, and announces it in every configuration from now on.
-    private func announceAuthority(_ note: AuditNote) async throws {
+    private func announceAuthority(_ note: AuditNote) async throws -> GatewayError? {
         let (name, now) = (settings.name, clock())
         let newest = try await store.newestEpoch()
-        try await revise(note) { record in try record.announcing(under: name, after: newest, at: now) }
+        let trouble = try await revise(note) { record in try record.announcing(under: name, after: newest, at: now) }
         // A configuration that was signed before the announcement was in force does not name the next authority.
         let last = try await store.newestEpoch()
         try await revise(.maintenance("authority.epoch", at: now)) { record in
@@ -43,19 +44,22 @@ extension GatewayData {
             record.next?.epoch = last
             return record
         }
+        return trouble
     }
 
-    /// Changes the authorities, durably and in force when it returns; nothing if `edit` returns nil.
+    /// Changes the authorities durably; nothing if `edit` returns nil.
+    ///
+    /// - Returns: as ``enforce(_:)`` does.
+    @discardableResult
     private func revise(
         _ note: AuditNote, _ edit: @escaping @Sendable (AuthorityRecord) throws -> AuthorityRecord?
-    ) async throws {
-        if let revision = try await store.revise(audit: note.with(.gateway, settings.name), edit) {
-            try await catchUp(to: revision)
-        }
+    ) async throws -> GatewayError? {
+        guard let revision = try await store.revise(audit: note.with(.gateway, settings.name), edit) else { return nil }
+        return await enforce(revision)
     }
 
     /// Puts the announced authority in force. From now on, only instances that know of it accept the gateway.
-    private func finishRotation(confirmed: Bool, _ note: AuditNote) async throws {
+    private func finishRotation(confirmed: Bool, _ note: AuditNote) async throws -> GatewayError? {
         guard let next = authorities.record.next else {
             throw GatewayError(.invalid, "No authority is announced: `gateway authority rotate` announces one.")
         }
@@ -67,12 +71,13 @@ extension GatewayData {
                 "\(waiting.count) of the instances have not heard of the next authority, and would need a new "
                     + "activation: \(names)\(waiting.count > 10 ? ", …" : ""). `--yes` does it.")
         }
-        try await finish(next, note)
+        return try await finish(next, note)
     }
 
-    private func finish(_ next: AuthorityRecord.Next, _ note: AuditNote) async throws {
+    @discardableResult
+    private func finish(_ next: AuthorityRecord.Next, _ note: AuditNote) async throws -> GatewayError? {
         let now = clock()
-        try await revise(note) { record in
+        return try await revise(note) { record in
             // Another gateway may have finished it meanwhile.
             guard record.next?.identity == next.identity else { return nil }
             return record.finished(at: now)
@@ -82,7 +87,9 @@ extension GatewayData {
     /// Begins another generation of signers, with a new certificate of the server, and drops former authorities.
     ///
     /// - Parameter generation: the one that is revoked.
-    private func revoke(_ generation: Int64, confirmed: Bool, _ note: AuditNote) async throws {
+    private func revoke(
+        _ generation: Int64, confirmed: Bool, _ note: AuditNote
+    ) async throws -> GatewayError? {
         try await revise(note) { record in
             // Another gateway may have revoked it meanwhile. The audit trail's checkpoint is of the next generation,
             // not of a later one.
@@ -114,7 +121,8 @@ extension GatewayData {
         if let next = authorities.record.next,
             now.timeIntervalSince(next.announced) >= AuthorityRecord.overlap
         {
-            return try await finish(next, .maintenance("authority.finish", at: now))
+            try await finish(next, .maintenance("authority.finish", at: now))
+            return
         }
         guard authorities.record.former.contains(where: { $0.until <= now }) else { return }
         // It may be of an authority that is dropped.

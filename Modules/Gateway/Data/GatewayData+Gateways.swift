@@ -67,8 +67,8 @@ extension GatewayData {
                 .invalid,
                 "Gateway \(name) runs: it can be removed 30 seconds after it was seen last, or once it has ended.")
         }
-        if let revision = try await store.remove(gateway.record.id, audit: note) { try await catchUp(to: revision) }
-        return .done
+        guard let revision = try await store.remove(gateway.record.id, audit: note) else { return .done }
+        return await AdministrationReply.done.told(enforce(revision))
     }
 }
 

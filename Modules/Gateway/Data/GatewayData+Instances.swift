@@ -17,16 +17,24 @@ extension GatewayData {
         _ id: InstanceIdentifier, audit note: AuditNote?,
         _ edit: @escaping @Sendable (inout InstanceRecord) throws -> Value
     ) async throws -> InstanceChange<Value> {
+        let change = try await commit(id, audit: note, edit)
+        try await settle(change)
+        return change
+    }
+
+    /// As ``change(_:audit:_:)``, but not in force yet when this returns: ``settle(_:)`` sees to that.
+    private func commit<Value: Sendable>(
+        _ id: InstanceIdentifier, audit note: AuditNote?,
+        _ edit: @escaping @Sendable (inout InstanceRecord) throws -> Value
+    ) async throws -> InstanceChange<Value> {
         let seen = contacts.last(with: id)
-        let change = try await store.change(id, audit: note) { (record: inout InstanceRecord) in
+        return try await store.change(id, audit: note) { (record: inout InstanceRecord) in
             let before = record
             let value = try edit(&record)
             // The last contact goes along with any write, and makes none of its own.
             if record != before { record.lastSeen = seen ?? record.lastSeen }
             return value
         }
-        try await settle(change)
-        return change
     }
 
     /// Applies an administrator's decision to one instance.
@@ -43,7 +51,7 @@ extension GatewayData {
             return .needsConfirmation([entry(record)])
         }
         let now = clock()
-        try await change(id, audit: note.owned(by: instances[id])) { record in
+        let withdrawn: InstanceChange<Void> = try await commit(id, audit: note.owned(by: instances[id])) { record in
             try Self.check(record, admits: withdrawal)
             switch withdrawal {
             case .block: record.withdrawals.insert(.blocked)
@@ -57,6 +65,7 @@ extension GatewayData {
             case .wipe: record.end(.wiped, at: now)
             }
         }
+        do { try await settle(withdrawn) } catch { return AdministrationReply.done.told(GatewayError(error)) }
         return .done
     }
 

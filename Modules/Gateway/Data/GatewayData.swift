@@ -143,6 +143,15 @@ extension GatewayData {
         }
     }
 
+    /// Puts into force what this gateway has committed.
+    ///
+    /// - Returns: why that is not possible now; nil if it is in force. It is done in either case: whoever is told that
+    ///   it has failed does it again.
+    func enforce(_ revision: Int64) async -> GatewayError? {
+        do { try await catchUp(to: revision) } catch { return GatewayError(error) }
+        return nil
+    }
+
     /// Applies every change that was committed in the store before this call.
     ///
     /// Is not cut short if the task is cancelled: what is committed must come into force.

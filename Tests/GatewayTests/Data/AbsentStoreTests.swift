@@ -1,4 +1,5 @@
 import Logging
+import SallyportWire
 import Testing
 
 @testable import SallyportGateway
@@ -20,6 +21,31 @@ import Testing
         #expect(await !upkeep.run())
         store.set(nil)
         #expect(await upkeep.run())
+    }
+
+    /// The store takes the changes, and cannot be read.
+    @Test func commandsThatWereCommittedAreDoneThoughTheyAreNotInForceYet() async throws {
+        let presented = try await fixture.enroll(fixture.link(), DataFixture.request())
+        try await data.catchUp()
+        let before = try await fixture.entries().count
+        store.set(.fails)
+        let commands: [AdministrationCommand] = [
+            .addUser("bob"), .withdraw(instance: presented.name.instance.description, .lock), .authority(.rotate),
+        ]
+        for command in commands {
+            let reply = await data.perform(command)
+            guard case .warned(let done, _) = reply, done.isDone else {
+                Issue.record("\(command): \(reply)")
+                continue
+            }
+        }
+        store.set(nil)
+        let outcomes = try await fixture.entries().dropFirst(before).map { $0[.outcome] }
+        #expect(outcomes.count >= commands.count && outcomes.allSatisfy { $0 == "done" })
+        try await data.catchUp()
+        #expect(await data.directory.users["bob"] != nil)
+        #expect(try await data.admitted(presented).withdrawal == .locked)
+        #expect(await data.authorities.record.next != nil)
     }
 
     @Test func aGatewayThatCannotFollowItsFleetIsNotReady() async throws {

@@ -12,7 +12,7 @@ extension GatewayData {
     /// - Returns: the invitation that answers it.
     func relayInvitation(
         for text: String, _ note: AuditNote
-    ) async throws -> AdministrationReply.InvitedRelay {
+    ) async throws -> AdministrationReply {
         let request = try RelayRequest(text)
         guard let host = try? Host(request.name) else {
             throw GatewayError(.invalid, "The request does not name the relay by a host name.")
@@ -31,24 +31,30 @@ extension GatewayData {
         let record = RelayRecord(
             id: id, name: host.bareText, cluster: request.cluster, added: clock(),
             serials: [CertificateAuthority.serial(ofDER: Array(certificates.client))])
-        try await reviseRelays(note.with(.target, record.name)) { try $0.add(record) }
+        let trouble = try await reviseRelays(note.with(.target, record.name)) { try $0.add(record) }
         let invitation = try RelayInvitation(id: id, certificates: certificates, controls: controls).text
-        return .init(invitation: invitation, name: record.name, cluster: record.cluster)
+        let invited = AdministrationReply.InvitedRelay(
+            invitation: invitation, name: record.name, cluster: record.cluster)
+        return AdministrationReply.relayInvitation(invited).told(trouble)
     }
 
-    func removeRelay(named name: String, _ note: AuditNote) async throws {
-        try await reviseRelays(note) { _ = try $0.remove(named: name) }
+    func removeRelay(named name: String, _ note: AuditNote) async throws -> AdministrationReply {
+        let trouble = try await reviseRelays(note) { _ = try $0.remove(named: name) }
+        return AdministrationReply.done.told(trouble)
     }
 
+    /// - Returns: as ``enforce(_:)`` does.
+    @discardableResult
     private func reviseRelays(
         _ note: AuditNote, _ edit: @escaping @Sendable (inout RelayTable) throws -> Void
-    ) async throws {
+    ) async throws -> GatewayError? {
         let revision = try await store.reviseRelays(audit: note) { table in
             var table = table
             try edit(&table)
             return table
         }
-        if let revision { try await catchUp(to: revision) }
+        guard let revision else { return nil }
+        return await enforce(revision)
     }
 
     private func maintenance(_ action: String, _ target: String) -> AuditNote {
