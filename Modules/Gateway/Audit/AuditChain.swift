@@ -9,6 +9,10 @@ enum AuditChainName: Sendable, Hashable {
     /// what that relay has told this gateway.
     case access(String)
 
+    /// Of all gateways over one store: the renewals of instances' certificates, each in its transaction. Instances renew
+    /// as often as they like, and must not push out what administrators have done.
+    static let renewals = AuditChainName.access("renewals")
+
     private static let prefix = "access:"
 
     var text: String {
@@ -17,6 +21,9 @@ enum AuditChainName: Sendable, Hashable {
         case .access(let gateway): Self.prefix + gateway
         }
     }
+
+    /// Of what is written in the transaction of what it tells.
+    init(of event: AuditEvent) { self = event.kind == .renewal ? .renewals : .administration }
 
     /// What a relay tells has a chain of its own: whatever it tells, the limits of other chains are not reached by it.
     func of(_ relay: RelayIdentifier) -> AuditChainName {

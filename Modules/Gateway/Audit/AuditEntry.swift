@@ -9,7 +9,7 @@ package import SallyportWire
 /// length of the value, the value. The chain, the number and the time are fields too. Everything is text, numbers in
 /// decimal.
 public struct AuditEntry: Sendable, Hashable, Codable {
-    /// `administration`, or `access:` and the identifier of the gateway whose chain it is.
+    /// `administration`, `access:renewals`, or `access:` and the identifier of the gateway whose chain it is.
     public let chain: String
     /// Counts from 1 in each chain, without gaps.
     public let number: Int64

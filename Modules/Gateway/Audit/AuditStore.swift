@@ -1,6 +1,6 @@
 /// Where the audit trail lies: beside what it tells of, in the same transactions.
 protocol AuditStore: Sendable {
-    /// Adds an entry about something that changes nothing in the store, to the chain of administration.
+    /// Adds an entry about something that changes nothing in the store.
     func append(_ event: AuditEvent) async throws
 
     /// Adds entries to a gateway's own chain, in one transaction.
@@ -27,6 +27,7 @@ protocol AuditStore: Sendable {
     /// - Returns: false if there is a checkpoint of this number already.
     func keep(_ checkpoint: StoredCheckpoint, startingAfter starts: [AuditChainName: Int64]) async throws -> Bool
 
-    /// The entries of administration that this gateway adds, as it adds them. Only one task may follow them.
+    /// The entries that this gateway adds in the transactions of what they tell, as it adds them. Only one task may
+    /// follow them.
     func audited() async -> AsyncStream<AuditEntry>
 }

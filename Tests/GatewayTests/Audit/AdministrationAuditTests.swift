@@ -136,8 +136,9 @@ import Testing
         #expect(first.first?[.user] == "ann" && first.first?[.actor] == "instance")
         #expect(try await added { _ = try await fixture.enroll(link, request) }.isEmpty)
         let presented = try await fixture.enroll(link, request)
-        let renewal = try await added { _ = try await fixture.data.reenroll(presented, request: DataFixture.request()) }
-        #expect(renewal.map { $0[.kind] } == ["renewal"])
+        let others = try await added { _ = try await fixture.data.reenroll(presented, request: DataFixture.request()) }
+        #expect(others.isEmpty, "a renewal is no act of administration")
+        #expect(try await fixture.entries(of: .renewals).map { $0[.kind] } == ["renewal"])
         // What an instance reports of itself has none.
         #expect(try await added { _ = try await fixture.document(presented, version: "1.0.0.0") }.isEmpty)
     }

@@ -126,14 +126,20 @@ extension DataFixture {
         try await run(fleet, "UPDATE audit_checkpoint SET body = $1", [.text(text)])
     }
 
-    /// From now on, no entry of administration can be written.
+    /// From now on, no entry can be written.
     func breakAudit() async throws {
         guard let fleet else {
             // Not a head: it does not decode.
             let heads = store.reservedCollection("gateway.audit.heads", of: String.self)
-            return try await store.write { try $0.set("nonsense", for: "administration", in: heads) }
+            return try await store.write { transaction in
+                for chain: AuditChainName in [.administration, .renewals] {
+                    try transaction.set("nonsense", for: chain.text, in: heads)
+                }
+            }
         }
-        try await run(fleet, "ALTER TABLE audit_admin RENAME TO audit_admin_away", [])
+        for table in ["audit_admin", "audit_access"] {
+            try await run(fleet, "ALTER TABLE \(table) RENAME TO \(table)_away", [])
+        }
     }
 
     func run(_ fleet: TestFleet, _ statement: String, _ values: [FleetValue]) async throws {

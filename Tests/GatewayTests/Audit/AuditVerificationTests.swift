@@ -197,6 +197,18 @@ import Testing
         #expect(try await fixture.entries().map(\.number) == [2, 3, 4, 5])
     }
 
+    @Test func renewalsPushOutNothingThatAdministratorsHaveDone() async throws {
+        let presented = try await fixture.enroll(fixture.link(), DataFixture.request())
+        let before = try await fixture.entries()
+        for _ in 0..<10 { _ = try await fixture.data.reenroll(presented, request: DataFixture.request()) }
+        var retention = AuditRetention()
+        (retention.administration, retention.access) = (Int64(before.count), 5)
+        try await fixture.keepAudit(retention)
+        #expect(try await fixture.entries() == before)
+        #expect(try await fixture.entries(of: .renewals).map(\.number) == [6, 7, 8, 9, 10])
+        #expect(try await fixture.report().isSound)
+    }
+
     @Test func entriesOfAccessAreRemovedByAge() async throws {
         let recorder = AuditRecorder { [fixture] in fixture.now }
         let trail = AuditTrail(

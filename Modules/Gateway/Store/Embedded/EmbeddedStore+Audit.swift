@@ -27,9 +27,9 @@ struct AuditedChange<Value: Sendable>: Sendable {
 }
 
 extension WriteTransaction {
-    /// Adds an entry to the chain of administration.
+    /// Adds an entry to its chain.
     func append(_ event: AuditEvent, _ audit: AuditCollections) throws -> AuditEntry {
-        let name = AuditChainName.administration
+        let name = AuditChainName(of: event)
         var chain = AuditChain(name, after: try value(for: name.text, in: audit.heads) ?? .empty)
         let entry = chain.append(event)
         try keep(entry, of: name, audit)

@@ -5,7 +5,7 @@ extension FleetStore {
     func audited<Value: Sendable>(
         _ body: @Sendable (any FleetTransaction) async throws -> (Value, AuditEvent?)
     ) async throws -> Value {
-        let (key, known) = (key, auditedNumber)
+        let (key, known) = (key, auditedNumbers)
         let (value, entry) = try await database.transaction(.write) { transaction -> (Value, AuditEntry?) in
             let (value, event) = try await body(transaction)
             guard let event else { return (value, nil) }
@@ -21,9 +21,7 @@ extension FleetStore {
         guard let last = entries.last else { return true }
         let key = key
         return try await database.transaction(.write) { transaction -> Bool in
-            try await transaction.run(
-                "INSERT INTO audit_chain (chain, n, hash) VALUES ($1, 0, $2) ON CONFLICT DO NOTHING",
-                [.text(chain.text), .bytes(AuditHead.empty.hash)])
+            try await transaction.begin(chain)
             let now = try await transaction.lockedHead(of: chain)
             let new = AuditHead(number: last.number, hash: last.hash)
             guard now != new else { return true }
@@ -93,18 +91,28 @@ extension FleetStore {
 // MARK: In a transaction
 
 extension FleetTransaction {
-    /// Adds an entry to the chain of administration, whose end stays locked until the end of the transaction.
+    /// Adds an entry to its chain, whose end stays locked until the end of the transaction.
     ///
-    /// - Parameter known: the number of an entry that was seen before; the chain must not have gone back behind it.
-    fileprivate func append(_ event: AuditEvent, _ key: FleetKey, known: Int64) async throws -> AuditEntry {
-        let name = AuditChainName.administration
-        let head = try await lockedHead(of: name)
-        guard head.number >= known else { throw FleetTables.wasPutBack("audit_admin", head.number, known) }
+    /// - Parameter known: the numbers of entries that were seen before, by the chain, which must not have gone back
+    ///   behind them.
+    fileprivate func append(_ event: AuditEvent, _ key: FleetKey, known: [String: Int64]) async throws -> AuditEntry {
+        let name = AuditChainName(of: event)
+        try await begin(name)
+        let (head, least) = (try await lockedHead(of: name), known[name.text] ?? 0)
+        guard head.number >= least else { throw FleetTables.wasPutBack(name.table, head.number, least) }
         var chain = AuditChain(name, after: head)
         let entry = chain.append(event)
         try await insert([entry], of: name, key)
         try await keep(chain.head, of: name)
         return entry
+    }
+
+    /// The schema has begun the chain of administration, which is never without a head.
+    fileprivate func begin(_ chain: AuditChainName) async throws {
+        guard chain != .administration else { return }
+        try await run(
+            "INSERT INTO audit_chain (chain, n, hash) VALUES ($1, 0, $2) ON CONFLICT DO NOTHING",
+            [.text(chain.text), .bytes(AuditHead.empty.hash)])
     }
 
     fileprivate func lockedHead(of chain: AuditChainName) async throws -> AuditHead {

@@ -19,8 +19,8 @@ actor FleetStore: GatewayStore {
     private var followed = FleetFollowed()
     /// The number of changes in the newest record that was seen of each instance.
     private(set) var updates: TreeDictionary<InstanceIdentifier, Int64> = [:]
-    /// The number of the newest entry of administration that this gateway has added.
-    private(set) var auditedNumber: Int64 = 0
+    /// The numbers of the newest entries that this gateway has added in the transactions of what they tell, by chain.
+    private(set) var auditedNumbers: [String: Int64] = [:]
     private let (audits, audit) = AsyncStream.makeStream(of: AuditEntry.self, bufferingPolicy: .bufferingOldest(4096))
     /// The newest revision that was seen of each gateway's record; for one that was removed, that of its absence.
     private(set) var gatewayRevisions: [GatewayIdentifier: Int64] = [:]
@@ -69,7 +69,7 @@ actor FleetStore: GatewayStore {
     func audited() -> AsyncStream<AuditEntry> { audits }
 
     func told(_ entry: AuditEntry) {
-        auditedNumber = max(auditedNumber, entry.number)
+        auditedNumbers[entry.chain] = max(auditedNumbers[entry.chain] ?? 0, entry.number)
         audit.yield(entry)
     }
 
