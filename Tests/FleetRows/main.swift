@@ -31,7 +31,7 @@ extension FleetStore {
         for start in stride(from: 0, to: count, by: 2000) {
             try await database.transaction(.write) { transaction in
                 let row = try await transaction.run(
-                    "SELECT id, epoch, last_seen, body, announced FROM instance LIMIT 1", [])
+                    "SELECT \(FleetKey.instanceColumns) FROM instance LIMIT 1", [])
                 guard let template = try row.first.map(key.openInstance) else {
                     throw GatewayError(.notFound, "There is no instance to copy.")
                 }

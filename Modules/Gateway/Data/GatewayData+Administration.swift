@@ -77,7 +77,7 @@ extension GatewayData {
         _ note: AuditNote, _ edit: @escaping @Sendable (Directory) throws -> DirectoryEdit,
         reply: (DirectoryEdit) -> AdministrationReply
     ) async throws -> AdministrationReply {
-        switch try await store.revise(knownDirectory, at: clock(), audit: note, edit) {
+        switch try await store.revise(knownDirectory, instances, at: clock(), audit: note, edit) {
         case .done(let revision, let edit):
             return await reply(edit).told(enforce(revision))
         case .unconfirmed(let ending):

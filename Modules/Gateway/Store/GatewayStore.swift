@@ -1,4 +1,5 @@
 internal import Foundation
+internal import HashTreeCollections
 internal import SallyportWire
 
 /// Where a gateway keeps what it would share with other gateways of a fleet: policy, instances, access keys and
@@ -22,10 +23,11 @@ protocol GatewayStore: AuditStore {
     ///
     /// - Parameters:
     ///   - known: the directory that the caller knows; it is given to `edit` if it is still the one in force.
+    ///   - instances: those that the caller knows, of which none may be missing among those that lose their right.
     ///   - now: when the instances end.
     ///   - note: what the audit trail tells of the change; nothing if it is not confirmed.
     func revise(
-        _ known: Revised<Directory>, at now: Date, audit note: AuditNote,
+        _ known: Revised<Directory>, _ instances: InstanceTable, at now: Date, audit note: AuditNote,
         _ edit: @escaping @Sendable (Directory) throws -> DirectoryEdit
     ) async throws -> DirectoryRevision
 
@@ -80,7 +82,7 @@ protocol GatewayStore: AuditStore {
     /// Uses up an access key and adds the instance that it made, in one transaction.
     ///
     /// - Parameters:
-    ///   - known: as for ``revise(_:at:audit:_:)``.
+    ///   - known: as for ``revise(_:_:at:audit:_:)``.
     ///   - note: what the audit trail tells of a new instance.
     ///   - check: throws if the key's user has no right to the application under the directory in force.
     /// - Throws: `unauthorized` if there is no such key any more, `keyUsed` if another public key has used it.

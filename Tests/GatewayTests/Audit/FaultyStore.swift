@@ -1,4 +1,5 @@
 import Foundation
+import HashTreeCollections
 import SallyportBase
 import SallyportWire
 
@@ -112,10 +113,10 @@ final class FaultyStore: GatewayStore {
     func news() async -> AsyncStream<Void> { await store.news() }
 
     func revise(
-        _ known: Revised<Directory>, at now: Date, audit note: AuditNote,
+        _ known: Revised<Directory>, _ instances: InstanceTable, at now: Date, audit note: AuditNote,
         _ edit: @escaping @Sendable (Directory) throws -> DirectoryEdit
     ) async throws -> DirectoryRevision {
-        try await store.revise(known, at: now, audit: note, edit)
+        try await store.revise(known, instances, at: now, audit: note, edit)
     }
 
     func revise(

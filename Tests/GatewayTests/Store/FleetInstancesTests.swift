@@ -1,4 +1,5 @@
 import Foundation
+import HashTreeCollections
 import SallyportBase
 import SallyportWire
 import Testing
@@ -25,6 +26,7 @@ import Testing
             let id = record.name.instance.description
             return FleetRow([
                 .text(id), .integer(record.epoch), .null, try key.seal(record, table: "instance", row: id), .integer(0),
+                key.holder(record.grant),
             ])
         }
         self.key = key
@@ -61,10 +63,33 @@ import Testing
         let id = records[0].name.instance.description
         let foreign = FleetRow([
             .text(id), .integer(0), .null, try other.seal(records[0], table: "instance", row: id), .integer(0),
+            key.holder(records[0].grant),
         ])
         await #expect(throws: GatewayError(.store, "")) {
             try await Parts(rows: rows + [foreign], length: 2).instances(after: 0, key)
         }
+    }
+
+    /// The column is outside of the seal.
+    @Test func oneRowUnderAnotherRightRefusesAll() async throws {
+        let id = records[0].name.instance.description
+        let moved = FleetRow([
+            .text(id), .integer(0), .null, try key.seal(records[0], table: "instance", row: id), .integer(0),
+            key.holder(records[1].grant),
+        ])
+        await #expect(throws: GatewayError(.store, "")) {
+            try await Parts(rows: rows + [moved], length: 2).instances(after: 0, key)
+        }
+    }
+
+    /// Or else it would come back once the right is given again.
+    @Test func anInstanceThatHidesFromItsRightRefusesTheEndOfTheRight() async throws {
+        let hidden = records[3]
+        let shown = Parts(rows: [], length: 1)
+        await #expect(throws: GatewayError(.store, "")) {
+            try await shown.holders(of: [hidden.grant], known: [hidden.name.instance: hidden], key)
+        }
+        #expect(try await shown.holders(of: [records[4].grant], known: [hidden.name.instance: hidden], key).isEmpty)
     }
 
     @Test func aCancelledReadIsNotTakenForTheWhole() async throws {

@@ -56,6 +56,16 @@ import Testing
         #expect(try await fixture.data.admitted(presented).withdrawal == .locked)
     }
 
+    /// Or else it would come back once the right is given again.
+    @Test func anInstanceThatIsHiddenFromItsRightIsNoticed() async throws {
+        _ = try await fixture.enroll(fixture.link(), DataFixture.request())
+        try await run("UPDATE instance SET holder = ''")
+        let reply = await fixture.data.perform(
+            .unentitle(user: "ann", entitlement: "com.example.report", version: "1.0.0.0", confirmed: true))
+        #expect(isStoreFailure(reply))
+        await #expect(throws: GatewayError(.store, "")) { try await fixture.restarted() }
+    }
+
     @Test(arguments: ["directory", "authority"])
     func anOlderPolicyIsNotWrittenUpon(_ table: String) async throws {
         try await run("CREATE TABLE kept AS SELECT * FROM \(table)")

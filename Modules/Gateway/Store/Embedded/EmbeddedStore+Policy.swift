@@ -1,10 +1,11 @@
 internal import Foundation
+internal import HashTreeCollections
 internal import SallyportSecureStore
 internal import SallyportWire
 
 extension EmbeddedStore {
     func revise(
-        _ known: Revised<Directory>, at now: Date, audit note: AuditNote,
+        _ known: Revised<Directory>, _ instances: InstanceTable, at now: Date, audit note: AuditNote,
         _ edit: @escaping @Sendable (Directory) throws -> DirectoryEdit
     ) async throws -> DirectoryRevision {
         try await audited { transaction, collections in

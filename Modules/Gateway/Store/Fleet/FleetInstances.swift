@@ -52,7 +52,7 @@ extension FleetTransaction {
     ) async throws {
         defer { parts.finish() }
         try await run(
-            "SELECT id, epoch, last_seen, body, announced FROM instance WHERE revision > $1", [.integer(revision)],
+            "SELECT \(FleetKey.instanceColumns) FROM instance WHERE revision > $1", [.integer(revision)],
             inPartsOf: Self.part
         ) { parts.yield($0) }
     }

@@ -12,11 +12,13 @@ struct FleetKey: Sendable {
     private let secret: SymmetricKey
     /// Derived once: a fleet may have a row for each of many instances.
     private let instance: SymmetricKey
+    private let holders: SymmetricKey
 
     init?(_ bytes: [UInt8]) {
         guard bytes.count == Self.length else { return nil }
         secret = SymmetricKey(data: bytes)
         instance = Self.derived("instance", from: secret)
+        holders = Self.derived(Self.holderIndex, from: secret)
     }
 
     static func generate() -> [UInt8] {
@@ -24,8 +26,14 @@ struct FleetKey: Sendable {
     }
 
     func key(of table: String) -> SymmetricKey {
-        table == "instance" ? instance : Self.derived(table, from: secret)
+        switch table {
+        case "instance": instance
+        case Self.holderIndex: holders
+        default: Self.derived(table, from: secret)
+        }
     }
+
+    private static let holderIndex = "holder index"
 
     private static func derived(_ table: String, from secret: SymmetricKey) -> SymmetricKey {
         HKDF<SHA256>.deriveKey(

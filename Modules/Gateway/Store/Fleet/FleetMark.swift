@@ -82,7 +82,7 @@ extension FleetTransaction {
     /// Takes the newest update of each instance for one that was announced.
     private func takeInstances(_ key: FleetKey) async throws -> FleetDigest {
         try await mayTakeLong()
-        let rows = try await run("SELECT id, epoch, last_seen, body, 0::bigint FROM instance", [])
+        let rows = try await run("SELECT id, epoch, last_seen, body, 0::bigint, holder FROM instance", [])
         let updates = try rows.map(key.openInstance).map { (id: $0.name.instance, number: $0.updates ?? 0) }
         var digest = FleetDigest()
         for start in stride(from: 0, to: updates.count, by: 500) {

@@ -1,8 +1,9 @@
 internal import Foundation
+internal import HashTreeCollections
 
 extension FleetStore {
     func revise(
-        _ known: Revised<Directory>, at now: Date, audit note: AuditNote,
+        _ known: Revised<Directory>, _ instances: InstanceTable, at now: Date, audit note: AuditNote,
         _ edit: @escaping @Sendable (Directory) throws -> DirectoryEdit
     ) async throws -> DirectoryRevision {
         let (key, newest) = (key, newest)
@@ -11,7 +12,7 @@ extension FleetStore {
             let old = try await transaction.directory(key, known: known, lock: "FOR UPDATE")
             let edited = try edit(old.value)
             let lost = old.value.grantsLost(in: edited.directory)
-            let ending = try await transaction.holders(of: lost, key).filter { $0.ended == nil }
+            let ending = try await transaction.holders(of: lost, known: instances, key).filter { $0.ended == nil }
             guard ending.isEmpty || edited.isConfirmed else { return ((.unconfirmed(ending), []), nil) }
             try await transaction.destroyKeys(of: lost, key)
             let ended = ending.map { $0.ended(under: edited.directory, at: now) }

@@ -1,4 +1,5 @@
 internal import Foundation
+internal import HashTreeCollections
 internal import SallyportBase
 internal import SallyportCore
 internal import SallyportWire
@@ -30,6 +31,14 @@ enum FleetTables {
             .store,
             "Table \(table) of the database is at revision \(revision) and was at \(known) before: it was put back. "
                 + "Nothing is written.")
+    }
+
+    /// The index of the rights' holders is not sealed, but follows from what is.
+    static func isUnderAnotherRight(_ id: InstanceIdentifier) -> GatewayError {
+        GatewayError(
+            .store,
+            "The row of instance \(id) in the database is not under the right by which it was activated: it was "
+                + "changed. Nothing is taken from it, and nothing is written.")
     }
 
     /// Of the rows that the database had at this revision, some are others now.
@@ -115,20 +124,30 @@ extension FleetTransaction {
     /// Locks the row until the end of the transaction.
     func record(_ id: InstanceIdentifier, _ key: FleetKey) async throws -> InstanceRecord {
         let rows = try await run(
-            "SELECT id, epoch, last_seen, body, announced FROM instance WHERE id = $1 FOR UPDATE",
-            [.text(id.description)])
+            "SELECT \(FleetKey.instanceColumns) FROM instance WHERE id = $1 FOR UPDATE", [.text(id.description)])
         guard let row = rows.first else { throw InstanceRecord.unknown(id) }
         return try key.openInstance(row)
     }
 
     /// The instances that were activated under rights, with their rows locked.
-    func holders(of grants: Set<Grant>, _ key: FleetKey) async throws -> [InstanceRecord] {
+    ///
+    /// - Parameter known: the instances that were read before. An instance may hide from the index, whose column the
+    ///   database's owner can change.
+    /// - Throws: `store` if one of them is not found under its right: it would be left out, and come back with it.
+    func holders(
+        of grants: Set<Grant>, known: InstanceTable, _ key: FleetKey
+    ) async throws -> [InstanceRecord] {
+        guard !grants.isEmpty else { return [] }
         var records: [InstanceRecord] = []
         for grant in grants.sorted(by: { $0.text < $1.text }) {
             let rows = try await run(
-                "SELECT id, epoch, last_seen, body, announced FROM instance WHERE holder = $1 ORDER BY id FOR UPDATE",
+                "SELECT \(FleetKey.instanceColumns) FROM instance WHERE holder = $1 ORDER BY id FOR UPDATE",
                 [key.holder(grant)])
             records += try rows.map(key.openInstance)
+        }
+        let found = Set(records.map(\.name.instance))
+        for (id, record) in known where grants.contains(record.grant) && !found.contains(id) {
+            throw FleetTables.isUnderAnotherRight(id)
         }
         return records
     }
@@ -177,14 +196,21 @@ extension FleetKey {
         return Revised(value: try open(row.bytes(1), table: table, row: "\(revision)"), revision: revision)
     }
 
-    /// Columns `id`, `epoch`, `last_seen`, `body` and `announced`.
+    /// What ``openInstance(_:)`` takes.
+    static let instanceColumns = "id, epoch, last_seen, body, announced, holder"
+
+    /// Columns ``instanceColumns``.
     ///
-    /// - Throws: `store` if the body is of an earlier time than the last update that was announced.
+    /// - Throws: `store` if the body is of an earlier time than the last update that was announced, or if the row is
+    ///   not in the index under the right that the body names.
     func openInstance(_ row: FleetRow) throws(GatewayError) -> InstanceRecord {
         let id = try row.text(0)
         var record = try openInstance(row.bytes(3), row: id)
         let announced = try row.integer(4)
         guard record.updates ?? 0 >= announced else { throw FleetStore.wasPutBack(record) }
+        guard try FleetValue.bytes(row.bytes(5)) == holder(record.grant) else {
+            throw FleetTables.isUnderAnotherRight(record.name.instance)
+        }
         record.announced = announced
         record.epoch = try row.integer(1)
         if let seen = row.optionalInteger(2).map(Date.init(milliseconds:)), seen > record.lastSeen ?? .distantPast {
