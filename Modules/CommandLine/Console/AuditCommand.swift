@@ -74,7 +74,9 @@ struct AuditCommand: ParsableCommand {
         @OptionGroup var output: OutputOptions
 
         func run() async throws {
-            let text = try checkpoint.map { path throws(CommandFailure) in try InputFile.text(path) }
+            let text = try checkpoint.map { path throws(CommandFailure) in
+                try InputFile.text(path, limit: AuditRequest.checkpointLimit)
+            }
             let reply = try await Console(location).perform(.audit(.verify(checkpoint: text)))
             guard case .audit(.report(let report)) = reply else {
                 return try ConsoleReply(reply).print("done", to: output)

@@ -12,8 +12,8 @@ internal import X509
 struct AuditCheckpoint: Sendable, Hashable, Codable {
     /// `typ` of the JWS.
     static let type = "sallyport-audit"
-    /// The greatest length of the signed text, in bytes.
-    static let limit = 1 << 20
+    /// How much shorter than ``AuditRequest/checkpointLimit`` a new one is at most, so that it can be signed anew.
+    private static let reserve = 16 << 10
 
     /// Counts the checkpoints of a store from 1.
     let number: Int64
@@ -64,7 +64,20 @@ struct AuditCheckpoint: Sendable, Hashable, Codable {
         Dictionary(places.compactMap { text, place in AuditChainName(text).map { ($0, place.head) } }) { $1 }
     }
 
+    /// - Throws: `store` if it has too many chains: what is too long would not be trusted when it is read.
     func signed(by signer: StoredIdentity) throws -> String {
+        let text = try signedAnew(by: signer)
+        guard text.utf8.count <= AuditRequest.checkpointLimit - Self.reserve else {
+            throw GatewayError(
+                .store,
+                "The audit trail has \(heads.count) chains, one for each gateway and one for each relay that told it "
+                    + "of access, and no checkpoint names so many: it has \(AuditRequest.checkpointLimit) bytes at most.")
+        }
+        return text
+    }
+
+    /// The same as one that was signed before.
+    func signedAnew(by signer: StoredIdentity) throws -> String {
         try JWS.sign(
             WireJSON.encode(self), header: JWS.Header(type: Self.type, certificates: [signer.certificate]),
             with: signer.parsed().key)
@@ -80,10 +93,10 @@ struct AuditCheckpoint: Sendable, Hashable, Codable {
         verifying text: String, authorities: [[UInt8]], generation least: Int64
     ) throws(GatewayError) {
         var limits = JWS.Limits()
-        limits.document = Self.limit
+        limits.document = AuditRequest.checkpointLimit
         do {
             let signed = try JWS(Array(text.utf8), type: Self.type, limits: limits)
-            var checkpoint = try WireJSON.decode(Self.self, from: signed.payload, limit: Self.limit)
+            var checkpoint = try WireJSON.decode(Self.self, from: signed.payload, limit: limits.document)
             guard let der = signed.header.certificates.first,
                 let signer = Self.signer(der, of: authorities, at: checkpoint.time, generation: least)
             else {

@@ -88,7 +88,7 @@ extension GatewayData {
             let made = AuditCheckpoint(
                 number: known.number + 1, time: clock().milliseconds, gateway: settings.name,
                 heads: known.headsByName, starts: known.startsByName)
-            let text = try made.signed(by: checkpointSigner(of: max(generation, known.generation)))
+            let text = try made.signedAnew(by: checkpointSigner(of: max(generation, known.generation)))
             let isKept = try await store.keep(
                 StoredCheckpoint(number: made.number, text: text),
                 startingAfter: known.startsByName.mapValues(\.number))

@@ -86,6 +86,29 @@ import Testing
         }
     }
 
+    private func checkpoint(ofChains count: Int) -> AuditCheckpoint {
+        let head = AuditHead(number: 250_000_000, hash: [UInt8](repeating: 255, count: AuditEntry.hashLength))
+        let chains = (0..<count).map { _ in AuditChainName.access("\(UUID().uuidString).\(UUID().uuidString)") }
+        let places = Dictionary(uniqueKeysWithValues: chains.map { ($0, head) })
+        return AuditCheckpoint(
+            number: 1, time: fixture.now.milliseconds, gateway: "localhost", heads: places, starts: places)
+    }
+
+    @Test func aCheckpointOfTheLargestFleetIsTrusted() async throws {
+        let pairs = GatewayRecord.limit * RelayTable.limit
+        let made = checkpoint(ofChains: pairs + GatewayRecord.limit + 2)
+        let (signer, authorities) = await (fixture.data.signer, fixture.data.authorityDERs)
+        let read = try AuditCheckpoint(verifying: made.signed(by: signer), authorities: authorities, generation: 1)
+        #expect(read.heads == made.heads && read.starts == made.starts)
+    }
+
+    @Test func aCheckpointThatWouldBeTooLongToBeTrustedIsNotSigned() async throws {
+        let made = checkpoint(ofChains: 12_000)
+        let signer = await fixture.data.signer
+        let error = #expect(throws: GatewayError.self) { try made.signed(by: signer) }
+        #expect(error?.code == .store && error?.message.contains("12000 chains") == true)
+    }
+
     @Test(arguments: ["", "nonsense", "a.b.c"]) func whatIsNoCheckpointIsInvalid(_ text: String) async throws {
         await #expect(throws: GatewayError(.invalid, "")) { try await fixture.report(against: text) }
     }
