@@ -142,6 +142,25 @@ import Testing
         await restarted.close()
     }
 
+    /// A record of a later version has members that this one would leave out.
+    @Test func aRecordInADatabaseOfALaterVersionIsNotWrittenAnewByAReport() async throws {
+        let presented = try await fixture.enroll(fixture.link(), DataFixture.request())
+        let epoch = try await fixture.document(presented).epoch
+        try await run("CREATE TABLE kept AS SELECT id, body FROM instance")
+        func isAsItWas() async throws -> Bool {
+            let rows = try await database.transaction(.read) {
+                try await $0.run("SELECT count(*) FROM instance JOIN kept USING (id, body)", [])
+            }
+            return try rows.first?.integer(0) == 1
+        }
+        try await run("UPDATE fleet SET feature_level = feature_level + 1")
+        #expect(try await fixture.data.standing(ofStoreWith: epoch, told: nil, of: presented) == .current)
+        #expect(try await isAsItWas())
+        try await run("UPDATE fleet SET feature_level = feature_level - 1")
+        #expect(try await fixture.data.standing(ofStoreWith: epoch, told: nil, of: presented) == .current)
+        #expect(try await !isAsItWas())
+    }
+
     @Test func aGatewayWithAnotherKeyReadsNothing() async throws {
         let stranger = try #require(fixture.fleet).stranger()
         await #expect(throws: GatewayError(.store, "")) { try await stranger.changes(after: nil) }

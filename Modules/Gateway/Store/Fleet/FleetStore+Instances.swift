@@ -50,7 +50,8 @@ extension FleetStore {
 }
 
 extension FleetTransaction {
-    /// Keeps a changed record.
+    /// Keeps a changed record. In a database of a later version, what only the instance reports is left out: apps are
+    /// served all the same.
     ///
     /// - Parameter newest: as ``advance(from:_:_:)`` takes it.
     /// - Returns: the revision; nil if others need not hear of the change.
@@ -60,7 +61,7 @@ extension FleetTransaction {
         let isAnnounced = record.isAnnounced(after: old)
         record.countUpdate(isAnnounced: isAnnounced)
         guard isAnnounced else {
-            try await keep(record, key, revision: nil)
+            if try await !keep(reported: record, key) { record = old }
             return nil
         }
         let hash = key.instanceHash

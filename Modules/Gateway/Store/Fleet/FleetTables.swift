@@ -174,17 +174,30 @@ extension FleetTransaction {
             [.text(id), .integer(revision), key.holder(record.grant), key.seal(record, table: "instance", row: id)])
     }
 
-    /// - Parameter revision: nil if others need not hear of the change.
-    func keep(_ record: InstanceRecord, _ key: FleetKey, revision: Int64?) async throws {
+    /// - Parameter revision: that of the change, begun by ``advance(from:_:_:)``.
+    func keep(_ record: InstanceRecord, _ key: FleetKey, revision: Int64) async throws {
         let id = record.name.instance.description
         try await run(
-            """
-            UPDATE instance SET revision = COALESCE($2::bigint, revision), announced = $3, body = $4 WHERE id = $1
-            """,
+            "UPDATE instance SET revision = $2, announced = $3, body = $4 WHERE id = $1",
             [
-                .text(id), revision.map(FleetValue.integer) ?? .null, .integer(record.announcement),
+                .text(id), .integer(revision), .integer(record.announcement),
                 key.seal(record, table: "instance", row: id),
             ])
+    }
+
+    /// Keeps what only the instance reports, of which others need not hear.
+    ///
+    /// - Returns: false if the database is of a later version: members of its record that this version does not know
+    ///   would be lost.
+    func keep(reported record: InstanceRecord, _ key: FleetKey) async throws -> Bool {
+        let id = record.name.instance.description
+        let rows = try await run(
+            """
+            UPDATE instance SET announced = $2, body = $3
+            WHERE id = $1 AND (SELECT feature_level FROM fleet) <= \(FleetSchema.level) RETURNING id
+            """,
+            [.text(id), .integer(record.announcement), key.seal(record, table: "instance", row: id)])
+        return !rows.isEmpty
     }
 }
 
