@@ -86,10 +86,9 @@ extension GatewayData {
         let record = try await known(presented)
         if record.standing(of: presented.serial).isAccepted { contacts.note(record.name.instance, at: now) }
         let key = try CertificateAuthority.key(ofRequest: request)
-        let renewal = InstanceRecord.Renewal(
-            publicKey: Data(SHA256.hash(data: Self.bytes(of: key))),
-            certificate: Data(try authority.instance(presented.name, key: key, now: now)), time: now)
-        do { return [try await renew(presented, renewal, note(.renewal, of: record)), authority.der] } catch {
+        do {
+            return [try await renew(presented, for: key, note(.renewal, of: record), at: now), authority.der]
+        } catch {
             guard let error = error as? GatewayError, error.code == .retired else { throw error }
             let note = note(.lock, of: record)
             try await change(presented.name.instance, audit: note.with(.detail, "store copied")) {
@@ -105,18 +104,15 @@ extension GatewayData {
     /// - Returns: the certificate in force for the key, DER.
     /// - Throws: `retired` for a certificate that was replaced by one for another key.
     private func renew(
-        _ presented: PresentedCertificate, _ renewal: InstanceRecord.Renewal, _ note: AuditNote
+        _ presented: PresentedCertificate, for key: Certificate.PublicKey, _ note: AuditNote, at now: Date
     ) async throws -> [UInt8] {
-        let (directory, serial) = (directory, presented.serial)
+        let (directory, authority) = (directory, authority)
+        let publicKey = Data(SHA256.hash(data: Self.bytes(of: key)))
         return try await change(presented.name.instance, audit: note) { record throws -> [UInt8] in
-            let earlier = record.certificate(repeating: renewal, presenting: serial)
-            if earlier == nil { try record.standing(of: serial).checkAccepted() }
-            guard record.ended == nil, !directory.versions(for: record).isEmpty else {
-                throw GatewayError(.forbidden, "The instance is withdrawn.")
+            let isEntitled = !directory.versions(for: record).isEmpty
+            return try record.renew(for: publicKey, presenting: presented.serial, isEntitled: isEntitled, at: now) {
+                try authority.instance(presented.name, key: key, now: now)
             }
-            if let earlier { return earlier }
-            record.renew(renewal, presenting: serial)
-            return Array(renewal.certificate)
         }.value
     }
 }

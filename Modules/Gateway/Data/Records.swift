@@ -136,20 +136,36 @@ extension InstanceRecord {
 
     /// The certificate that was issued for the same public key a moment ago, used since or not. A request that shows
     /// this very certificate asks for another one.
-    func certificate(repeating request: Renewal, presenting serial: String) -> [UInt8]? {
-        guard let renewal, renewal.publicKey == request.publicKey,
-            request.time.timeIntervalSince(renewal.time) < AccessKeyRecord.repeatInterval
+    private func certificate(repeating publicKey: Data, presenting serial: String, at now: Date) -> [UInt8]? {
+        guard let renewal, renewal.publicKey == publicKey,
+            now.timeIntervalSince(renewal.time) < AccessKeyRecord.repeatInterval
         else { return nil }
         let der = Array(renewal.certificate)
         let issued = CertificateAuthority.serial(ofDER: der)
         return issued != serial && standing(of: issued).isAccepted ? der : nil
     }
 
-    /// Takes a certificate that was issued to an app that shows the one with this serial number, which is in use now.
-    mutating func renew(_ renewal: Renewal, presenting serial: String) {
+    /// Renews the certificate for an app that shows the one with this serial number, which is in use now.
+    ///
+    /// - Parameters:
+    ///   - publicKey: SHA-256 of the public key that the new one is for.
+    ///   - isEntitled: whether the user has a right to the application.
+    ///   - issue: makes a certificate, DER. It is asked only once it is decided that the instance gets one.
+    /// - Returns: the certificate in force for the key, DER.
+    /// - Throws: `retired` for a certificate that was replaced by one for another key, `unauthorized` for an unknown
+    ///   one, `forbidden` for an instance that is withdrawn.
+    mutating func renew(
+        for publicKey: Data, presenting serial: String, isEntitled: Bool, at now: Date, _ issue: () throws -> [UInt8]
+    ) throws -> [UInt8] {
+        let earlier = self.certificate(repeating: publicKey, presenting: serial, at: now)
+        if earlier == nil { try standing(of: serial).checkAccepted() }
+        guard ended == nil, isEntitled else { throw GatewayError(.forbidden, "The instance is withdrawn.") }
+        if let earlier { return earlier }
+        let issued = try issue()
         adopt(serial)
-        renewed = Issued(Array(renewal.certificate))
-        self.renewal = renewal
+        renewed = Issued(issued)
+        renewal = Renewal(publicKey: publicKey, certificate: Data(issued), time: now)
+        return issued
     }
 
     /// A store calls this with each change that it keeps.
