@@ -7,8 +7,9 @@ extension Gateway {
         /// What the gateway does. A relay's folder, which `sallyport gateway join` makes of an invitation, has the role
         /// ``Role/relay`` or ``Role/guarding``, and no other.
         public var role = Role.both
-        /// With a relay's folder: how long it goes on without word from its control gateways, 30 seconds to an
-        /// hour; then it refuses everything until there is word again.
+        /// How long tunnels go on without word, 30 seconds to an hour: with a relay's folder from its control gateways,
+        /// with a gateway's from its store, such as its fleet's database. Then they end, and are refused until there is
+        /// word again.
         public var relayLease: Duration = .seconds(300)
         /// Where apps activate and fetch their configuration: a host name, or an address of this machine.
         public var controlHost = "0.0.0.0"

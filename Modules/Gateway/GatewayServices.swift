@@ -29,6 +29,8 @@ struct GatewayServices: Service {
         let relayGuard: GuardService?
         let audit: AuditService
         let feed: FeedHub
+        /// Whether relay and guard may still go by what was followed.
+        let gate: LeaseGate
     }
 
     func run() async throws {
@@ -83,6 +85,8 @@ struct GatewayServices: Service {
     private func serve(
         _ parts: Parts, _ plain: Gateway.PlainVerification?, _ observation: Observation
     ) async throws {
+        // Until there is word from the store, relay and guard refuse everything.
+        await parts.feed.ask()
         let control = try await makeControl(parts)
         let verification = plain.map { makeVerification($0, parts) }
         let guarding = try await parts.relayGuard?.start()
@@ -116,6 +120,7 @@ struct GatewayServices: Service {
             group.addTask { try await Self.untilShutdown { try await Self.keep(parts.audit) } }
             group.addTask { await FleetPresence(data: data, logger: logger).run() }
             group.addTask { try await Self.untilShutdown { await parts.feed.run() } }
+            group.addTask { try await Self.untilShutdown { await leaseWatch(parts).run() } }
             group.addTask { for await _ in news.cancelOnGracefulShutdown() { try? await data.catchUp() } }
             group.addTask {
                 for await _ in hints.cancelOnGracefulShutdown() { await parts.events.notify(data.takeHints()) }
@@ -128,6 +133,13 @@ struct GatewayServices: Service {
             try await begin(parts.relay, control, verification, observation.service)
             // The first service that fails ends the others; `waitForAll` would wait for them.
             for try await _ in group {}
+        }
+    }
+
+    private func leaseWatch(_ parts: Parts) -> LeaseWatch {
+        LeaseWatch(gate: parts.gate, source: "the gateway's store", logger: logger) {
+            parts.relay.policyChanged()
+            parts.relayGuard?.policyChanged()
         }
     }
 
@@ -212,13 +224,16 @@ extension GatewayServices {
         let current = await data.currentState()
         let connections = Connections(listeners.connectionLimits(), metrics: metrics, logger: logger)
         let audit = try await AuditService(data, configuration, logger: logger)
+        let gate = LeaseGate()
+        let policy = FollowedPolicy(current: current, lease: gate)
         return Parts(
             metrics: metrics, current: current, events: EventHub(start: await data.settings.starts + 1),
-            connections: connections, relay: try await makeRelay(current, connections, audit.recorder),
+            connections: connections, relay: try await makeRelay(policy, connections, audit.recorder),
             tokens: TokenEndpoints(
                 data: data, service: TokenService(current: current), metrics: metrics, audit: audit.recorder,
                 logger: logger),
-            relayGuard: try listeners.makeGuard(current, audit.recorder), audit: audit, feed: FeedHub(data))
+            relayGuard: try listeners.makeGuard(policy, audit.recorder), audit: audit,
+            feed: FeedHub(data, lease: configuration.relayLease, gate: gate), gate: gate)
     }
 
     private func makeControl(_ parts: Parts) async throws -> HTTPService {
@@ -255,11 +270,11 @@ extension GatewayServices {
     private var listeners: ListenerSettings { ListenerSettings(configuration: configuration, logger: logger) }
 
     private func makeRelay(
-        _ current: CurrentState, _ connections: Connections, _ audit: AuditRecorder
+        _ policy: FollowedPolicy, _ connections: Connections, _ audit: AuditRecorder
     ) async throws -> Relay {
         try Relay(
             configuration: listeners.relayConfiguration(trust: await data.authorityDERs),
-            identity: current.value.server.relayIdentity, policy: current, resolver: listeners.resolver(),
+            identity: policy.current.value.server.relayIdentity, policy: policy, resolver: listeners.resolver(),
             connections: connections, audit: audit, logger: logger)
     }
 }

@@ -61,7 +61,7 @@ struct GatewayCommand: ParsableCommand {
         var role = RoleArgument.both
         @Option(
             help: ArgumentHelp(
-                "With --role relay: how long it goes on without word from a control gateway, 30s to 1h.",
+                "How long tunnels go on without word from a control gateway, or from the database, 30s to 1h.",
                 valueName: "time"),
             transform: expecting("A whole number with s, m or h"))
         var relayLease = RelayLeaseArgument(seconds: 300)

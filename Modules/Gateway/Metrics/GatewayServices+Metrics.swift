@@ -18,9 +18,13 @@ extension GatewayServices {
 
     /// What `/health/live` and `/health/ready` look at.
     private func healthParts(_ parts: Parts) -> [HealthPart] {
-        let store = StoreProbe(data, folder: folder)
+        let (store, gate) = (StoreProbe(data, folder: folder), parts.gate)
         return [
-            HealthPart(name: "store") { await store.look() },
+            HealthPart(name: "store") {
+                let finding = await store.look()
+                guard finding == .well, gate.isOver else { return finding }
+                return .notReady("There is no word from the store.")
+            },
             .relay(parts.relay, parts.connections),
             HealthPart(name: "control") { [data, connections = parts.connections] in
                 // Every request waits for this actor.

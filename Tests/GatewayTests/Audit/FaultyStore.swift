@@ -182,7 +182,10 @@ final class FaultyStore: GatewayStore {
         return try await store.reviseRelays(audit: note, edit)
     }
 
-    func confirm() async throws -> Int64 { try await store.confirm() }
+    func confirm() async throws -> Int64 {
+        guard fault.withLock({ $0 }) == nil else { throw Self.failure }
+        return try await store.confirm()
+    }
 
     func gateways() async throws -> [ListedGateway] { try await store.gateways() }
 

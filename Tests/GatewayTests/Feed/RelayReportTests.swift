@@ -31,7 +31,7 @@ import Testing
         let request = try RelayRequest(RelayPending(name: "relay-a.example", cluster: "main"))
         _ = await fixture.data.perform(.invite(request: try request.text))
         let relay = try #require(await fixture.data.relays.relays.first)
-        let hub = FeedHub(fixture.data)
+        let hub = FeedHub(fixture.data, lease: .seconds(300), gate: LeaseGate())
         await hub.received(FeedReport(applied: 7, echo: 1, port: 1), from: relay.id)
         let report = try #require(await hub.report(on: 7, since: .now, within: .seconds(60)))
         #expect(report.inForce == 1 && report.missing.isEmpty)

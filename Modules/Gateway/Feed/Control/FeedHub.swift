@@ -2,7 +2,8 @@ internal import Foundation
 internal import SallyportBase
 internal import SallyportWire
 
-/// The relays that follow a gateway's feed: what each has applied, and when it answered last.
+/// The relays that follow a gateway's feed: what each has applied, and when it answered last; and the word from the
+/// store, of which they are told, and by which the gateway's own relay and guard go on.
 ///
 /// An actor, since the streams of all relays share it, and administrators' commands wait for it.
 actor FeedHub {
@@ -31,12 +32,24 @@ actor FeedHub {
     private var answers: [RelayIdentifier: Answer] = [:]
     /// The last word from the store: nothing newer than this revision was there at this time.
     private(set) var word: (revision: Int64, time: Instant)?
+    /// Of the gateway's own relay and guard: as those on other machines, they must not go on for ever by what may have
+    /// been taken back since.
+    private var lease: RelayLease {
+        didSet { gate.publish(lease) }
+    }
+    private let gate: LeaseGate
     /// A signal to each stream that there may be a line to send.
     private nonisolated let ticks = Followers<Void>()
     /// A signal at each answer of a relay.
     private nonisolated let answered = Followers<Void>()
 
-    init(_ data: GatewayData) { self.data = data }
+    /// - Parameters:
+    ///   - lease: how long the gateway's own relay and guard may go on without word from the store.
+    ///   - gate: where the end of the lease is published.
+    init(_ data: GatewayData, lease: Duration, gate: LeaseGate) {
+        (self.data, self.gate) = (data, gate)
+        self.lease = RelayLease(lease)
+    }
 
     /// Wakes the streams.
     nonisolated func tick() { ticks.tell(()) }
@@ -63,16 +76,18 @@ actor FeedHub {
     /// A store that does not answer delays this task alone; what is told of the last word grows older meanwhile.
     private func listen() async {
         while !Task.isCancelled {
-            if !streams.isEmpty { await ask() }
+            await ask()
             try? await Task.sleep(for: FeedAPI.beat)
         }
     }
 
-    private func ask() async {
+    /// Asks the store for word.
+    func ask() async {
         let asked = Instant.now
         guard let revision = try? await data.store.confirm() else { return }
         guard (try? await data.catchUp(to: revision)) != nil else { return }
         word = (revision, asked)
+        lease.heard(at: asked)
     }
 }
 

@@ -2,7 +2,7 @@ internal import SallyportBase
 internal import SallyportCore
 internal import SallyportWire
 
-/// When a relay's lease ends, for event loops, which cannot wait for the ``RelayFeed`` that decides it.
+/// When a lease ends, for event loops, which cannot wait for the actor that decides it: ``RelayFeed`` or ``FeedHub``.
 final class LeaseGate: Sendable {
     private let end = PublishedInstant()
 
@@ -12,7 +12,8 @@ final class LeaseGate: Sendable {
     func publish(_ lease: RelayLease) { end.set(lease.expiry) }
 }
 
-/// The policy of a relay that follows control gateways: what they say, as long as the relay's lease lasts.
+/// The policy of what judges tunnels: what was followed, as long as the lease on it lasts. A relay on a machine of its
+/// own has followed control gateways, and a gateway its store.
 struct FollowedPolicy: RelayPolicy {
     let current: CurrentState
     let lease: LeaseGate
@@ -37,7 +38,7 @@ struct FollowedPolicy: RelayPolicy {
         private static var over: RelayVerdict {
             .refused(
                 error: ProxyStatus.ErrorType.proxyInternalError,
-                details: "The relay has no word from its control gateways.", status: 503)
+                details: "The relay has had no word for longer than its lease.", status: 503)
         }
     }
 }

@@ -59,7 +59,11 @@ actor RelayFeed {
             for place in 0..<FeedAPI.senders { group.addTask { await self.follow(place) } }
             group.addTask { await self.reportToAll() }
             group.addTask { await self.tick() }
-            group.addTask { await self.watchLease() }
+            group.addTask { [parts] in
+                await LeaseWatch(gate: parts.gate, source: "the control gateways", logger: parts.logger) {
+                    parts.judge.policyChanged()
+                }.run()
+            }
             group.addTask { await self.judgeEachMinute() }
             group.addTask { await self.renewCertificates() }
             group.addTask { [parts] in
@@ -166,23 +170,6 @@ extension RelayFeed {
             GatewayState(
                 policy: state.policy, authorities: try state.authorities.accepted(), server: membership.server,
                 tokenKeys: ReadyTokenKeys(TokenKeys([]))))
-    }
-
-    /// Notices the end of the lease, so that open tunnels end with it.
-    private func watchLease() async {
-        var wasOver = true
-        while !Task.isCancelled {
-            let isOver = lease.isOver(at: .now)
-            if isOver != wasOver {
-                parts.logger.notice(
-                    isOver
-                        ? "There is no word from the control gateways: everything is refused until there is."
-                        : "There is word from the control gateways.")
-                if isOver { parts.judge.policyChanged() }
-            }
-            wasOver = isOver
-            try? await Task.sleep(for: .milliseconds(200))
-        }
     }
 
     /// Ends the tunnels of instances that can no longer renew, of which no gateway sends word.

@@ -1,5 +1,5 @@
-/// How long a relay may go on without word from its control gateways. A value; times are the boot clock's, which goes on
-/// while the machine sleeps.
+/// How long tunnels may go on without word: at a relay from its control gateways, at a gateway from its store. A value;
+/// times are the boot clock's, which goes on while the machine sleeps.
 struct RelayLease: Sendable, Hashable {
     typealias Instant = ContinuousClock.Instant
 

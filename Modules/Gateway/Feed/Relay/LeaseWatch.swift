@@ -1,0 +1,28 @@
+internal import Logging
+
+/// Notices the end of a lease, so that open tunnels end with it.
+struct LeaseWatch: Sendable {
+    let gate: LeaseGate
+    /// From whom word comes, for the log.
+    let source: String
+    let logger: Logger
+    /// Has everything that is open judged again.
+    let judge: @Sendable () -> Void
+
+    /// Watches until the task is cancelled.
+    func run() async {
+        var wasOver = gate.isOver
+        while !Task.isCancelled {
+            let isOver = gate.isOver
+            if isOver != wasOver {
+                logger.notice(
+                    isOver
+                        ? "There is no word from \(source): everything is refused until there is."
+                        : "There is word from \(source).")
+                if isOver { judge() }
+            }
+            wasOver = isOver
+            try? await Task.sleep(for: .milliseconds(200))
+        }
+    }
+}
