@@ -93,6 +93,36 @@ import Testing
         #expect(try follower.take(snapshot(9)))
     }
 
+    /// A relay that was started again, while the gateways had not yet caught up with what it had before.
+    @Test func aSenderThatCatchesUpIsToBeginAnewIfItsSnapshotWasTooOld() throws {
+        let follower = Follower(newest: 9)
+        #expect(try !follower.take(snapshot(6)))
+        #expect(try !follower.take(FeedUpdate(from: 6, revision: 8)))
+        #expect(throws: GatewayError.self) { try follower.begins(from: 8, to: 9, 0) }
+        follower.ended(0)
+        #expect(try follower.take(snapshot(9)))
+        #expect(follower.value.state?.revision == 9)
+    }
+
+    /// Its store may have been put back, and have come to the same revision by other changes.
+    @Test func aSenderThatWasBehindDoesNotContinueTheStateOfAnother() throws {
+        let follower = Follower()
+        #expect(try follower.take(snapshot(7), by: 1))
+        #expect(try !follower.take(snapshot(5), by: 0))
+        #expect(try !follower.take(FeedUpdate(from: 5, revision: 6), by: 0))
+        #expect(!follower.value.confirms(FeedBeat(revision: 6, age: 0, echo: 0), 0))
+        #expect(throws: GatewayError.self) { try follower.begins(from: 6, to: 7, 0) }
+        follower.ended(0)
+        var whole = snapshot(7)
+        whole.instances = .some([try record([.locked])])
+        #expect(try follower.take(whole, by: 0))
+        let id = try #require(name).instance
+        #expect(follower.value.state?.instances[id]?.withdrawals == [.locked])
+        follower.ended(1)
+        #expect(try !follower.take(snapshot(7), by: 1))
+        #expect(try follower.take(FeedUpdate(from: 7, revision: 8), by: 0))
+    }
+
     @Test func aSlowerSnapshotDoesNotUndoWhatCameMeanwhile() throws {
         let follower = Follower()
         #expect(try follower.begins(from: nil, to: 5, 0))

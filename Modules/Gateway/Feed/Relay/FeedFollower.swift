@@ -16,15 +16,20 @@ struct FollowedState: Sendable {
 
 /// Decides which updates of several gateways come into force at a relay. A value without I/O.
 ///
-/// All gateways number their updates by the revisions of one store, so an update of one continues what another has sent.
-/// Nothing ever goes back: a revision that is lower than one which was in force before is not applied, from whichever
-/// sender it comes.
+/// All gateways number their updates by the revisions of one store, so an update of one continues what another has
+/// sent, unless its snapshot was older than what was in force here. Nothing ever goes back: a revision that is lower
+/// than one which was in force before is not applied, from whichever sender it comes.
 struct FeedFollower: Sendable {
     private(set) var state: FollowedState?
     /// The highest revision that was ever in force here, before a restart too.
     private(set) var newest: Int64
     /// What each sender has sent completely.
     private var positions: [Int: Int64] = [:]
+    /// The senders whose snapshot was older than what had been in force here before.
+    private var late: Set<Int> = []
+    /// Whether a late sender was asked to begin anew: then the next snapshot is applied if it has the state's revision,
+    /// too.
+    private var needsSnapshot = false
     private let clock: @Sendable () -> Date
 
     /// - Parameter newest: as it was stored; 0 for nothing.
@@ -33,16 +38,27 @@ struct FeedFollower: Sendable {
     /// How many gateways have told all that they have.
     var senderCount: Int { positions.count }
 
-    mutating func ended(_ sender: Int) { positions[sender] = nil }
+    mutating func ended(_ sender: Int) {
+        positions[sender] = nil
+        late.remove(sender)
+    }
 
     /// A sender begins an update.
     ///
     /// - Returns: whether it is of use.
-    /// - Throws: `invalid` if it does not continue what the sender has sent before.
-    func begins(from: Int64?, to revision: Int64, _ sender: Int) throws(GatewayError) -> Bool {
+    /// - Throws: `invalid` if it does not continue what the sender has sent before, and if a late sender has caught up.
+    ///   One that is followed anew begins with another snapshot.
+    mutating func begins(from: Int64?, to revision: Int64, _ sender: Int) throws(GatewayError) -> Bool {
         let position = positions[sender]
         guard from == position, revision > position ?? -1 else {
             throw GatewayError(.invalid, "An update of the feed does not continue the one before.")
+        }
+        if from == nil, revision < newest { late.insert(sender) }
+        // Its changes alone make no state, and nothing shows that they continue that of another sender: its store may
+        // have been put back, and have come to the same revisions by other changes.
+        guard !late.contains(sender) || revision < newest else {
+            needsSnapshot = true
+            throw GatewayError(.invalid, "The gateway's snapshot was older than what was in force here before.")
         }
         return isApplicable(from: from, to: revision)
     }
@@ -50,6 +66,7 @@ struct FeedFollower: Sendable {
     private func isApplicable(from: Int64?, to revision: Int64) -> Bool {
         guard revision >= newest else { return false }
         guard let state else { return from == nil }
+        if from == nil, needsSnapshot { return true }
         return revision > state.revision && from ?? 0 <= state.revision
     }
 
@@ -66,6 +83,7 @@ struct FeedFollower: Sendable {
         let next = update.from == nil ? try Self.whole(update, clock) : changed(by: update)
         state = next
         newest = update.revision
+        if update.from == nil { needsSnapshot = false }
         return next
     }
 
