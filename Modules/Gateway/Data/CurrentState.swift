@@ -17,8 +17,8 @@ final class CurrentState: Sendable {
     private let state: Lock<State>
     let clock: @Sendable () -> Date
     private let contacts: ContactLedger
-    /// Follows what the state is made of, if there is news.
-    private let follow: @Sendable () async -> Void
+    /// Follows what the state is made of, if there is news. Returns whether it has all that there was at the call.
+    private let follow: @Sendable () async -> Bool
     /// Renewed certificates that the relay was the first to see. Any that overflow the buffer are seen again at the
     /// next CONNECT.
     let renewals: AsyncStream<PresentedCertificate>
@@ -26,7 +26,7 @@ final class CurrentState: Sendable {
 
     init(
         _ state: GatewayState, contacts: ContactLedger, clock: @escaping @Sendable () -> Date,
-        follow: @escaping @Sendable () async -> Void = {}
+        follow: @escaping @Sendable () async -> Bool = { true }
     ) {
         self.follow = follow
         self.state = Lock(State(value: state))
@@ -74,7 +74,7 @@ extension CurrentState: RelayPolicy {
         let presented: PresentedCertificate
         let current: CurrentState
 
-        var instance: String { presented.name.instance.description }
+        var instance: String? { presented.name.instance.description }
 
         var instanceInGoodStanding: String? { current.value.policy.instanceInGoodStanding(presented) }
 
@@ -87,7 +87,7 @@ extension CurrentState: RelayPolicy {
             return judgement.verdict
         }
 
-        func catchUp() async { await current.follow() }
+        func catchUp() async -> Bool { await current.follow() }
 
         /// A renewal does not end a tunnel, but the end of the authority that issued its certificate does: with that
         /// authority's leaked key, a certificate with any instance's serial number could have been made.

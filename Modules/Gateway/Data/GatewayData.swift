@@ -314,7 +314,7 @@ extension GatewayData {
     func currentState() -> CurrentState {
         if let current { return current }
         let made = CurrentState(state, contacts: contacts, clock: clock) { [weak self] in
-            try? await self?.catchUp()
+            (try? await self?.catchUp()) != nil
         }
         current = made
         return made

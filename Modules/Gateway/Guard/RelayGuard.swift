@@ -68,13 +68,18 @@ extension RelayGuard {
             return .failed("The relay asks for port \(question.ends.local.port), but --guard-port is \(port).")
         }
         guard let client else { return .refused("The certificate is not accepted.") }
-        if client.decide(question.target) == .unknown {
+        var verdict = client.decide(question.target)
+        if verdict == .unknown {
             // Another gateway may have issued it a moment ago.
-            await client.catchUp()
+            let isCaughtUp = await client.catchUp()
             if isEnding { return .unavailable("The guard ends.") }
+            verdict = client.decide(question.target)
+            if verdict == .unknown, !isCaughtUp {
+                return .unavailable("The guard cannot be told of the certificate now.")
+            }
         }
-        let verdict = RelayJudgement(client.decide(question.target), of: question.target)
-        guard case .allowed(let instance) = verdict, port != nil else { return verdict.answer }
+        let judgement = RelayJudgement(verdict, of: question.target)
+        guard case .allowed(let instance) = judgement, port != nil else { return judgement.answer }
         return enter(question, of: client, instance)
     }
 

@@ -11,8 +11,8 @@ package protocol RelayPolicy: Sendable {
 
 /// A client with a certificate.
 package protocol RelayClient: Sendable {
-    /// The instance that the certificate names, whatever became of it: for the audit trail.
-    var instance: String { get }
+    /// The instance that the certificate names, whatever became of it: for the audit trail. Nil if that cannot be told.
+    var instance: String? { get }
 
     /// The instance, if it is in good standing: not withdrawn, and not known by another certificate only. Its
     /// connections are not closed to make room for unauthenticated ones. Called on an event loop, after the handshake.
@@ -25,8 +25,10 @@ package protocol RelayClient: Sendable {
     /// - Parameter target: CONNECT's target in canonical form.
     func decide(_ target: Endpoint) -> RelayVerdict
 
-    /// Learns what is new, if a certificate is not known; ends when there is nothing newer. May be called at any time.
-    func catchUp() async
+    /// Learns what is new, if a certificate is not known. May be called at any time.
+    ///
+    /// - Returns: whether all is known that there was at the call. If not, a certificate that is not known may be good.
+    func catchUp() async -> Bool
 
     /// Whether a tunnel that ``decide(_:)`` allowed may stay under the present policy. That its certificate was
     /// replaced or has expired since then is no reason to end it.
@@ -37,7 +39,7 @@ package protocol RelayClient: Sendable {
 }
 
 extension RelayClient {
-    package func catchUp() async {}
+    package func catchUp() async -> Bool { true }
 }
 
 /// A policy's decision on one client and one target.
@@ -52,7 +54,8 @@ package enum RelayVerdict: Sendable, Hashable {
     ///     to loopback, link-local and similar addresses, and to the gateway's own listeners.
     ///   - rules: The rules for each address to which the target's name leads.
     case allowed(instance: String, address: IPAddress?, mayBeLocal: Bool, rules: AddressRules = .standard)
-    /// The certificate is not known: refused, unless there is news of it. See ``RelayClient/catchUp()``.
+    /// The certificate is not known: refused, unless there is news of it, or none to be had. See
+    /// ``RelayClient/catchUp()``.
     case unknown
     /// The tunnel is refused, or ended if it is open.
     ///

@@ -1,15 +1,26 @@
 import Logging
+import SallyportCore
+import SallyportLoading
 import TestSupport
 import Testing
 
 @testable import SallyportGateway
 
-/// The relay of a gateway that loses the store which it shares with others.
+/// The relay of a gateway that loses the store which it shares with others, and a relay that follows it.
 @Suite(.timeLimit(.minutes(2))) struct OwnRelayTests {
-    /// A gateway that runs over a store which fails as the test says, beside another one on the same data.
-    private func with(
-        lease: Duration, _ body: @Sendable (DataFixture, FaultyStore, RunningRelay, TestOrigin) async throws -> Void
-    ) async throws {
+    private struct World: Sendable {
+        /// Another gateway on the same data.
+        let other: DataFixture
+        /// The one that runs.
+        let data: GatewayData
+        /// Its store, which fails as the test says.
+        let store: FaultyStore
+        /// Its own relay.
+        let relay: RunningRelay
+        let origin: TestOrigin
+    }
+
+    private func with(lease: Duration, _ body: @Sendable (World) async throws -> Void) async throws {
         let origin = try await TestOrigin(echoes: true)
         let fixture = try await DataFixture(standsStill: false)
         try await fixture.perform(.addServer(.init(endpoint: "127.0.0.1:\(origin.port)")))
@@ -23,7 +34,8 @@ import Testing
         let port = UInt16(try await gateway.listeners().relayPort)
         let relay = RunningRelay(
             name: "localhost", port: port, metricsPort: nil, authority: await data.authorityDER)
-        do { try await body(fixture, store, relay, origin) } catch {
+        let world = World(other: fixture, data: data, store: store, relay: relay, origin: origin)
+        do { try await body(world) } catch {
             store.set(nil)
             relay.leave()
             running.cancel()
@@ -38,28 +50,76 @@ import Testing
     }
 
     @Test func itRefusesOnceItsLeaseIsOverAndServesAgainAfterwards() async throws {
-        try await with(lease: .seconds(2)) { fixture, store, relay, origin in
-            let identity = try await fixture.identity()
-            let tunnel = try await relay.tunnel(to: origin.port, as: identity)
-            store.set(.fails)
+        try await with(lease: .seconds(2)) { world in
+            let (relay, port) = (world.relay, world.origin.port)
+            let identity = try await world.other.identity()
+            let tunnel = try await relay.tunnel(to: port, as: identity)
+            world.store.set(.fails)
             #expect(try await eventually(within: .seconds(20)) { !tunnel.isOpen })
             let isRefused = try await eventually(within: .seconds(20)) {
-                try await relay.connect(to: origin.port, as: identity).status == 503
+                try await relay.connect(to: port, as: identity).status == 503
             }
             #expect(isRefused)
-            store.set(nil)
-            _ = try await relay.tunnel(to: origin.port, as: identity)
+            world.store.set(nil)
+            _ = try await relay.tunnel(to: port, as: identity)
         }
     }
 
     @Test func itGoesOnWithinItsLease() async throws {
-        try await with(lease: .seconds(300)) { fixture, store, relay, origin in
-            let identity = try await fixture.identity()
-            let tunnel = try await relay.tunnel(to: origin.port, as: identity)
-            store.set(.fails)
-            #expect(try await relay.connect(to: origin.port, as: identity).status == 200)
+        try await with(lease: .seconds(300)) { world in
+            let (relay, port) = (world.relay, world.origin.port)
+            let identity = try await world.other.identity()
+            let tunnel = try await relay.tunnel(to: port, as: identity)
+            world.store.set(.fails)
+            #expect(try await relay.connect(to: port, as: identity).status == 200)
             tunnel.send("hello")
             #expect(try await tunnel.read(5) == Array("hello".utf8))
         }
+    }
+
+    /// Within the lease, too: 403 would be the verdict for an app that has others to try.
+    @Test func anInstanceOfWhichItCannotBeToldIsToTryAnotherRelay() async throws {
+        try await with(lease: .seconds(300)) { world in
+            try await Self.expectUnavailable(of: world.relay, in: world)
+        }
+    }
+
+    @Test func noRelayThatFollowsItCanBeToldEither() async throws {
+        try await with(lease: .seconds(300)) { world in
+            let enrolled = try await EnrolledRelay.enrolled(at: world.data)
+            try await enrolled.run { relay in try await Self.expectUnavailable(of: relay, in: world) }
+        }
+    }
+
+    private static func expectUnavailable(of relay: RunningRelay, in world: World) async throws {
+        let port = world.origin.port
+        let known = try await world.other.identity()
+        _ = try await relay.tunnel(to: port, as: known)
+        world.store.set(.fails)
+        let late = try await world.other.identity()
+        #expect(try await relay.connect(to: port, as: late).status == 503)
+        #expect(try await relay.connect(to: port, as: known).status == 200)
+        world.store.set(nil)
+        _ = try await relay.tunnel(to: port, as: late)
+    }
+}
+
+/// What a relay says before it has word, and without it.
+@Suite struct FollowedPolicyTests {
+    @Test func noCertificateIsRefusedForGoodWithoutWord() async throws {
+        let (fixture, other) = (try await DataFixture(), try await DataFixture())
+        let gate = LeaseGate()
+        let policy = FollowedPolicy(current: await fixture.data.currentState(), lease: gate)
+        let target = try Endpoint("a.example:443")
+        let certificates = try await [fixture.identity(), other.identity()].map { $0.certificates[0] }
+        for certificate in certificates {
+            let client = try #require(policy.client(presenting: certificate))
+            guard case .refused(_, _, 503) = client.decide(target) else { throw TestFailure("It is judged.") }
+        }
+        var lease = RelayLease(.seconds(300))
+        lease.heard(at: .now)
+        gate.publish(lease)
+        let areAccepted = certificates.map { policy.client(presenting: $0) != nil }
+        #expect(areAccepted == [true, false])
     }
 }

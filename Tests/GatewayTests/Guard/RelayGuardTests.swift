@@ -77,6 +77,17 @@ struct RelayGuardTests {
         #expect(await relayGuard.tunnelCount == 0)
     }
 
+    @Test func aCertificateOfWhichItCannotBeToldIsToTryAnotherRelay() async throws {
+        let relayGuard = try makeGuard()
+        let client = try GuardedClient(relay.port)
+        policy.set(.unknown)
+        #expect(try await relayGuard.answer(question(client)) == .refused("The certificate is not accepted."))
+        policy.isCutOff.withLock { $0 = true }
+        guard case .unavailable = await relayGuard.answer(try question(client)) else {
+            throw TestFailure("It is judged.")
+        }
+    }
+
     @Test(arguments: ["127.0.0.1:80", "[::1]:80", "localhost:80", "169.254.169.254:80", "[::ffff:10.0.0.1]:80"])
     func anAddressIsJudgedAsAtTheGatewaysOwnRelay(target: String) async throws {
         let relayGuard = try makeGuard()

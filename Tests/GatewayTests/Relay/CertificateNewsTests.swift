@@ -60,4 +60,14 @@ import Testing
             #expect(refusal.hasPrefix("HTTP/1.1 403"))
         }
     }
+
+    @Test func oneOfWhichTheRelayCannotBeToldIsToTryAnotherRelay() async throws {
+        try await RelayFixture.with { fixture in
+            fixture.policy.set(.unknown)
+            fixture.policy.isCutOff.withLock { $0 = true }
+            let refusal = try await fixture.refusal(connecting: "127.0.0.1:9")
+            #expect(refusal.hasPrefix("HTTP/1.1 503"))
+            #expect(refusal.contains("proxy_internal_error"))
+        }
+    }
 }

@@ -14,6 +14,8 @@ final class StubPolicy: RelayPolicy {
     let verdict: Lock<RelayVerdict>
     /// Called while a CONNECT with a certificate that is not known waits.
     let news = Lock<(@Sendable (StubPolicy) -> Void)?>(nil)
+    /// Whether no gateway can be asked for news.
+    let isCutOff = Lock(false)
 
     init(_ verdict: RelayVerdict = .allowed(instance: "one", address: nil, mayBeLocal: true)) {
         self.verdict = Lock(verdict)
@@ -28,10 +30,13 @@ final class StubPolicy: RelayPolicy {
     }
 
     private struct Client: RelayClient {
-        let instance = "one"
+        let instance: String? = "one"
         let policy: StubPolicy
         var instanceInGoodStanding: String? { policy.verdict.withLock { $0 == .unknown } ? nil : instance }
-        func catchUp() async { policy.news.withLock { $0 }?(policy) }
+        func catchUp() async -> Bool {
+            policy.news.withLock { $0 }?(policy)
+            return !policy.isCutOff.withLock { $0 }
+        }
         func decide(_ target: Endpoint) -> RelayVerdict { policy.verdict.withLock { $0 } }
         func reconsider(_ target: Endpoint) -> RelayVerdict { decide(target) }
     }

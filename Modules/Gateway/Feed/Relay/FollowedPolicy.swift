@@ -19,26 +19,39 @@ struct FollowedPolicy: RelayPolicy {
     let lease: LeaseGate
 
     func client(presenting certificateDER: [UInt8]) -> (any RelayClient)? {
-        current.client(presenting: certificateDER).map { Client(client: $0, lease: lease) }
+        if let client = current.client(presenting: certificateDER) { return Client(client: client, lease: lease) }
+        // Which authorities are accepted is told with all the rest.
+        return lease.isOver ? Stranger() : nil
+    }
+
+    private static var over: RelayVerdict {
+        .refused(
+            error: ProxyStatus.ErrorType.proxyInternalError,
+            details: "The relay has had no word for longer than its lease.", status: 503)
+    }
+
+    /// A client of which nothing could be told at its handshake.
+    private struct Stranger: RelayClient {
+        var instance: String? { nil }
+        var instanceInGoodStanding: String? { nil }
+
+        func decide(_ target: Endpoint) -> RelayVerdict { FollowedPolicy.over }
+        func reconsider(_ target: Endpoint) -> RelayVerdict { FollowedPolicy.over }
     }
 
     private struct Client: RelayClient {
         let client: any RelayClient
         let lease: LeaseGate
 
-        var instance: String { client.instance }
+        var instance: String? { client.instance }
         var instanceInGoodStanding: String? { client.instanceInGoodStanding }
 
-        func decide(_ target: Endpoint) -> RelayVerdict { lease.isOver ? Self.over : client.decide(target) }
+        func decide(_ target: Endpoint) -> RelayVerdict { lease.isOver ? FollowedPolicy.over : client.decide(target) }
 
-        func catchUp() async { await client.catchUp() }
+        func catchUp() async -> Bool { await client.catchUp() }
 
-        func reconsider(_ target: Endpoint) -> RelayVerdict { lease.isOver ? Self.over : client.reconsider(target) }
-
-        private static var over: RelayVerdict {
-            .refused(
-                error: ProxyStatus.ErrorType.proxyInternalError,
-                details: "The relay has had no word for longer than its lease.", status: 503)
+        func reconsider(_ target: Endpoint) -> RelayVerdict {
+            lease.isOver ? FollowedPolicy.over : client.reconsider(target)
         }
     }
 }

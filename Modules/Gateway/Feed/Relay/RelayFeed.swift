@@ -288,15 +288,19 @@ extension RelayFeed {
     ///
     /// The question goes with the reports, over connections that are open. The first answer is enough: each gateway looks
     /// at the store before it gives one.
-    func catchUp() async {
+    ///
+    /// - Returns: whether a gateway has answered, and all that it had is in force.
+    func catchUp() async -> Bool {
         let question = questions.ask()
         ticks.tell(())
         let (heard, applied) = (heard, applied)
-        _ = await untilDeadline(.now + .seconds(1)) {
+        let isCaughtUp = await untilDeadline(.now + .seconds(1)) { () -> Bool in
             for await answer in heard.values() where answer.question >= question {
-                for await revision in applied.values() where revision >= answer.revision { return }
+                for await revision in applied.values() where revision >= answer.revision { return true }
             }
+            return false
         }
+        return isCaughtUp ?? false
     }
 }
 

@@ -46,7 +46,7 @@ struct RelayRole: Service {
         let following = SetOnce<Feed>()
         let parts = Parts(
             membership: membership,
-            current: try state(of: membership) { await following.value?()?.catchUp() },
+            current: try state(of: membership) { await following.value?()?.catchUp() ?? false },
             gate: LeaseGate(), metrics: .both(registry), address: address, registry: registry,
             feed: { following.value?() }, follows: { feed in following.set { [weak feed] in feed } })
         if isGuard { try await runGuard(parts) } else { try await runRelay(parts) }
@@ -129,7 +129,7 @@ struct RelayRole: Service {
 
     /// Nothing is known until the feed says it, and so everything is refused.
     private func state(
-        of membership: RelayMembership, follow: @escaping @Sendable () async -> Void
+        of membership: RelayMembership, follow: @escaping @Sendable () async -> Bool
     ) throws -> CurrentState {
         let clock: @Sendable () -> Date = { Date() }
         let nothing = RelaySnapshot(directory: Directory(), instances: InstanceTable(), clock: clock)

@@ -119,20 +119,26 @@ extension ConnectHandler {
         let loop = context.eventLoop
         let handler = NIOLoopBound((self, context), eventLoop: loop)
         let isLate = loop.scheduleTask(in: Self.newsLimit) {
-            handler.value.0.hasNews(of: client, target, handler.value.1)
+            handler.value.0.decideAgain(for: client, target, isCaughtUp: false, handler.value.1)
         }
-        loop.makeFutureWithTask { await client.catchUp() }.whenComplete { _ in
+        loop.makeFutureWithTask { await client.catchUp() }.whenComplete { result in
             isLate.cancel()
-            handler.value.0.hasNews(of: client, target, handler.value.1)
+            let isCaughtUp = (try? result.get()) ?? false
+            handler.value.0.decideAgain(for: client, target, isCaughtUp: isCaughtUp, handler.value.1)
         }
     }
 
-    private func hasNews(of client: any RelayClient, _ target: Endpoint, _ context: ChannelHandlerContext) {
+    /// - Parameter isCaughtUp: whether all is known that there was when the client asked.
+    private func decideAgain(
+        for client: any RelayClient, _ target: Endpoint, isCaughtUp: Bool, _ context: ChannelHandlerContext
+    ) {
         guard waitsForNews else { return }
         waitsForNews = false
         guard !tunnel.isOver else { return }
         do throws(RelayRefusal) {
-            try dial(target, for: client, client.decide(target), context: context)
+            let second = client.decide(target)
+            if second == .unknown, !isCaughtUp { throw Self.notTold }
+            try dial(target, for: client, second, context: context)
         } catch {
             refuse(error, context: context)
         }
@@ -212,6 +218,9 @@ extension ConnectHandler {
 
     private static let notAccepted = RelayRefusal(
         403, ProxyStatus.ErrorType.requestDenied, "The certificate is not accepted.")
+    /// Another relay may know it.
+    private static let notTold = RelayRefusal(
+        503, ProxyStatus.ErrorType.proxyInternalError, "The relay cannot be told of the certificate now.")
     private static let internalFailure = RelayRefusal(
         502, ProxyStatus.ErrorType.proxyInternalError, "The server cannot be reached.")
 }
