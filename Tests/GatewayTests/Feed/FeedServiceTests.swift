@@ -152,18 +152,41 @@ import X509
         }
     }
 
+    /// The relay's first certificate, and those of two renewals, each asked for with the one before.
+    private func renewedTwice(_ relay: EnrolledRelay, at fixture: ControlFixture) async throws -> [StoredIdentity] {
+        var identities = [relay.membership.client]
+        for _ in 0..<2 {
+            let keys = RelayKeys()
+            let client = FeedClient(
+                address: try Endpoint("localhost:\(fixture.port)"), identity: identities[identities.count - 1],
+                trust: relay.membership.trust)
+            let certificates: RelayCertificates = try await client.post(
+                FeedAPI.certificates, keys.request(named: relay.name))
+            identities.append(try keys.identities(certificates).client)
+        }
+        return identities
+    }
+
+    /// As at a relay that has followed over one connection for 120 days: if it were told that it was removed, it would
+    /// end its tunnels.
+    @Test func aStreamThatOutlivesTwoRenewalsEndsAndDoesNotSayThatTheRelayWasRemoved() async throws {
+        try await withRelay { fixture, relay in
+            let isRenewing = Lock(false)
+            let lines = try await lines(of: fixture, for: relay) { lines in
+                if case .beat = lines.last, !isRenewing.withLock({ $0 }) {
+                    isRenewing.withLock { $0 = true }
+                    Task { try await renewedTwice(relay, at: fixture) }
+                }
+                return lines.last == .removed || lines.count == 100
+            }
+            #expect(lines.count < 100 && !lines.contains(.removed))
+            #expect(await fixture.data.data.relays.relays.map(\.name) == [relay.name])
+        }
+    }
+
     @Test func aRenewalGivesNewCertificatesAndEndsThatBeforeTheLast() async throws {
         try await withRelay { fixture, relay in
-            var identities = [relay.membership.client]
-            for _ in 0..<2 {
-                let keys = RelayKeys()
-                let client = FeedClient(
-                    address: try Endpoint("localhost:\(fixture.port)"), identity: identities[identities.count - 1],
-                    trust: relay.membership.trust)
-                let certificates: RelayCertificates = try await client.post(
-                    FeedAPI.certificates, keys.request(named: relay.name))
-                identities.append(try keys.identities(certificates).client)
-            }
+            let identities = try await renewedTwice(relay, at: fixture)
             let statuses = try await identities.asyncMap { identity in
                 try await fixture.post(
                     FeedAPI.applied, Self.body,

@@ -60,9 +60,12 @@ struct FeedService: Sendable {
     ) async throws {
         var position: Int64?
         for await _ in ticks.cancelOnGracefulShutdown() {
-            guard await data.record(of: relay) != nil else {
+            guard await data.relays.relay(relay.id) != nil else {
                 return try await write(.removed, to: &writer, number)
             }
+            // A connection can outlive two renewals: the relay follows anew, with the certificate that it has now.
+            // Another one, with a copy of the relay's folder, is refused then.
+            guard await data.record(of: relay) != nil else { return }
             while let update = await data.feed(after: position) {
                 for line in try update.lines() { try await write(line, to: &writer, number) }
                 position = update.revision
