@@ -11,6 +11,8 @@ extension Gateway {
         /// with a gateway's from its store, such as its fleet's database. Then they end, and are refused until there is
         /// word again.
         public var relayLease: Duration = .seconds(300)
+        /// How long an administrator's command waits until what it takes away is in force at all relays.
+        package var relayPatience: Duration = .seconds(1)
         /// Where apps activate and fetch their configuration: a host name, or an address of this machine.
         public var controlHost = "0.0.0.0"
         /// 0 takes a free port.

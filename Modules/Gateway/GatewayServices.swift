@@ -233,7 +233,9 @@ extension GatewayServices {
                 data: data, service: TokenService(current: current), metrics: metrics, audit: audit.recorder,
                 logger: logger),
             relayGuard: try listeners.makeGuard(policy, audit.recorder), audit: audit,
-            feed: FeedHub(data, lease: configuration.relayLease, gate: gate), gate: gate)
+            feed: FeedHub(
+                data, lease: configuration.relayLease, gate: gate, patience: configuration.relayPatience),
+            gate: gate)
     }
 
     private func makeControl(_ parts: Parts) async throws -> HTTPService {

@@ -33,8 +33,7 @@ import Testing
         let fixture = try await DataFixture()
         for _ in 0..<20 {
             let server = try await AdministrationServer.bind(
-                data: fixture.data, feed: FeedHub(fixture.data, lease: .seconds(300), gate: LeaseGate()),
-                path: fixture.path, logger: Logger(label: "test"))
+                data: fixture.data, feed: .patient(fixture.data), path: fixture.path, logger: Logger(label: "test"))
             let serving = Task { try await server.run() }
             let path = AdministrationSocket.plainPath(of: fixture.path)
             let clients = (0..<64).map { _ in ClientBootstrap(group: group).connect(unixDomainSocketPath: path) }

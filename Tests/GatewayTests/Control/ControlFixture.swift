@@ -36,7 +36,7 @@ struct ControlFixture: Sendable {
     private let opened = Lock<[TestConnection]>([])
 
     static func with(
-        _ data: DataFixture? = nil, limits: ConnectionLimits = ConnectionLimits(),
+        _ data: DataFixture? = nil, limits: ConnectionLimits = ConnectionLimits(), patience: Duration = .seconds(1),
         logger: Logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() },
         _ body: @Sendable (ControlFixture) async throws -> Void
     ) async throws {
@@ -45,6 +45,7 @@ struct ControlFixture: Sendable {
         configuration.plainVerification = .init(host: "localhost", port: 0)
         configuration.metrics = .init(host: "localhost", port: 0)
         configuration.connections = limits
+        configuration.relayPatience = patience
         let gateway = Gateway(data: data.data, at: data.path, configuration: configuration, logger: logger)
         try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask { try await gateway.run() }

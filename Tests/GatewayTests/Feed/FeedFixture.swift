@@ -119,6 +119,25 @@ final class RunningRelay: Sendable {
     }
 }
 
+/// For tests of what relays answer: however busy the machine is, a command waits until they have.
+extension Duration {
+    static var relaysAnswer: Duration { .seconds(60) }
+}
+
+extension Gateway.Configuration {
+    static var patient: Gateway.Configuration {
+        var configuration = Gateway.Configuration.loopback
+        configuration.relayPatience = .relaysAnswer
+        return configuration
+    }
+}
+
+extension FeedHub {
+    static func patient(_ data: GatewayData) -> FeedHub {
+        FeedHub(data, lease: .seconds(300), gate: LeaseGate(), patience: .relaysAnswer)
+    }
+}
+
 /// A gateway, a relay that follows it, an instance, and a server that echoes.
 struct FeedFixture: Sendable {
     let control: ControlFixture
@@ -128,10 +147,11 @@ struct FeedFixture: Sendable {
     let identity: ClientIdentity
 
     static func with(
-        lease: Duration = .seconds(300), _ body: @Sendable (FeedFixture) async throws -> Void
+        lease: Duration = .seconds(300), patience: Duration = .relaysAnswer,
+        _ body: @Sendable (FeedFixture) async throws -> Void
     ) async throws {
         let origin = try await TestOrigin(echoes: true)
-        try await ControlFixture.with(DataFixture(standsStill: false)) { control in
+        try await ControlFixture.with(DataFixture(standsStill: false), patience: patience) { control in
             try await control.data.perform(.addServer(.init(endpoint: "127.0.0.1:\(origin.port)")))
             let identity = try await control.activated()
             let enrolled = try await EnrolledRelay.enrolled(at: control.data.data)

@@ -35,7 +35,7 @@ import Testing
             try await GatewayData.join(fleet.membership, own, name: "localhost", through: TestFleet.databases)
             let other = try await GatewayData.open(own, through: TestFleet.databases) { Date() }
             let gateway = Gateway(
-                data: other, at: path, configuration: .loopback,
+                data: other, at: path, configuration: .patient,
                 logger: Logger(label: "second") { _ in SwiftLogNoOpLogHandler() })
             let running = Task { try await gateway.run() }
             _ = try await gateway.listeners()
@@ -90,8 +90,8 @@ import Testing
         let instance = try await data.data.presented(identity.certificates[0]).name.instance
         let quiet = Logger(label: "gateway") { _ in SwiftLogNoOpLogHandler() }
         let other = try await data.restarted()
-        let first = Gateway(data: data.data, at: data.path, configuration: .loopback, logger: quiet)
-        let second = Gateway(data: other, at: path, configuration: .loopback, logger: quiet)
+        let first = Gateway(data: data.data, at: data.path, configuration: .patient, logger: quiet)
+        let second = Gateway(data: other, at: path, configuration: .patient, logger: quiet)
         let runs = [first, second].map { gateway in Task { try await gateway.run() } }
         for gateway in [first, second] { _ = try await gateway.listeners() }
         let enrolled = try await EnrolledRelay.enrolled(at: data.data)

@@ -9,9 +9,6 @@ internal import SallyportWire
 actor FeedHub {
     typealias Instant = ContinuousClock.Instant
 
-    /// How long an administrator's command waits until its change is in force at all relays.
-    static let patience: Duration = .seconds(1)
-
     private struct Stream {
         let relay: RelayIdentifier
         /// Ends the connection.
@@ -27,6 +24,8 @@ actor FeedHub {
     }
 
     private let data: GatewayData
+    /// How long an administrator's command waits until its change is in force at all relays.
+    private let patience: Duration
     private var streams: [Int: Stream] = [:]
     private var lastStream = 0
     private var answers: [RelayIdentifier: Answer] = [:]
@@ -46,8 +45,9 @@ actor FeedHub {
     /// - Parameters:
     ///   - lease: how long the gateway's own relay and guard may go on without word from the store.
     ///   - gate: where the end of the lease is published.
-    init(_ data: GatewayData, lease: Duration, gate: LeaseGate) {
-        (self.data, self.gate) = (data, gate)
+    ///   - patience: how long an administrator's command waits until its change is in force at all relays.
+    init(_ data: GatewayData, lease: Duration, gate: LeaseGate, patience: Duration) {
+        (self.data, self.gate, self.patience) = (data, gate, patience)
         self.lease = RelayLease(lease)
     }
 
@@ -141,13 +141,13 @@ extension FeedHub {
     }
 
     /// Waits until a revision is in force at all relays, or the time is over.
-    func report(on revision: Int64, since start: Instant, within limit: Duration = patience) async -> RelayReport? {
+    func report(on revision: Int64, since start: Instant) async -> RelayReport? {
         let relays = await data.relays.relays
         guard !relays.isEmpty else { return nil }
         let answered = answered.follow(buffering: .bufferingNewest(1)) { $0.yield() }
         // If they have it already, the next answer may be a second away.
         if !self.missing(revision, relays).isEmpty {
-            _ = await untilDeadline(start.advanced(by: limit)) {
+            _ = await untilDeadline(start.advanced(by: patience)) {
                 for await _ in answered where await self.missing(revision, relays).isEmpty { break }
             }
         }
