@@ -14,10 +14,11 @@ extension Kerberos {
     ) async throws(KerberosError) -> ServiceTickets {
         try load()
         if let password { try take(password, for: owner) }
-        let isNew = known(service, owner) == nil
-        var tickets = ServiceTickets(service: try await ticket(for: service, of: owner), isNew: isNew)
+        let applicant = self.applicant(owner)
+        let isNew = known(service, applicant) == nil
+        var tickets = ServiceTickets(service: try await ticket(for: service, of: applicant), isNew: isNew)
         if allowsDelegation, tickets.service.isTrustedForDelegation {
-            tickets.delegated = try await forwarded(of: owner)
+            tickets.delegated = try await forwarded(of: applicant)
         }
         return tickets
     }
@@ -28,18 +29,19 @@ extension Kerberos {
     ) throws(KerberosError) -> ServiceTickets? {
         try load()
         if let password { try take(password, for: owner) }
-        guard let ticket = known(service, owner) else { return nil }
+        let applicant = self.applicant(owner)
+        guard let ticket = known(service, applicant) else { return nil }
         var tickets = ServiceTickets(service: ticket, isNew: false)
         if allowsDelegation, ticket.isTrustedForDelegation {
-            guard let forwarded = knownForwarded(owner) else { return nil }
+            guard let forwarded = knownForwarded(applicant) else { return nil }
             tickets.delegated = forwarded
         }
         return tickets
     }
 
-    private func knownForwarded(_ owner: TicketOwner) -> Ticket? {
+    private func knownForwarded(_ applicant: Applicant) -> Ticket? {
         let now = clock()
-        return state.books[owner]?.forwarded.flatMap { $0.holds(at: now) ? $0 : nil }
+        return book(of: applicant)?.forwarded.flatMap { $0.holds(at: now) ? $0 : nil }
     }
 
     /// The tickets for one token.
@@ -51,6 +53,18 @@ extension Kerberos {
         let isNew: Bool
     }
 
+    /// The user as they ask now.
+    func applicant(_ owner: TicketOwner) -> Applicant {
+        Applicant(owner: owner, source: state.books[owner]?.source)
+    }
+
+    /// The user's tickets; nil if they are obtained with another secret meanwhile. One that was only forgotten leaves
+    /// its tickets.
+    private func book(of applicant: Applicant) -> TicketBook? {
+        let book = state.books[applicant.owner] ?? TicketBook()
+        return book.source == nil || book.source == applicant.source ? book : nil
+    }
+
     private func take(_ password: Redacted<String>, for owner: TicketOwner) throws(KerberosError) {
         guard let password = Password(password) else {
             throw KerberosError(.wrongPassword, "A password has no zero in it.")
@@ -60,59 +74,59 @@ extension Kerberos {
 
     // MARK: Services
 
-    private func ticket(for service: ServiceName, of owner: TicketOwner) async throws(KerberosError) -> Ticket {
-        if let ticket = known(service, owner) { return ticket }
-        return try await work.value(of: .service(owner, service)) { () async throws(KerberosError) in
-            try await self.askOnce(for: service, owner)
+    private func ticket(for service: ServiceName, of applicant: Applicant) async throws(KerberosError) -> Ticket {
+        if let ticket = known(service, applicant) { return ticket }
+        return try await work.value(of: .service(applicant, service)) { () async throws(KerberosError) in
+            try await self.askOnce(for: service, applicant)
         }
     }
 
-    private func askOnce(for service: ServiceName, _ owner: TicketOwner) async throws(KerberosError) -> Ticket {
+    private func askOnce(for service: ServiceName, _ applicant: Applicant) async throws(KerberosError) -> Ticket {
         // Another load may have obtained the ticket meanwhile.
-        if let ticket = known(service, owner) { return ticket }
+        if let ticket = known(service, applicant) { return ticket }
         let generation = state.generation
-        let ticket = try await ask(for: service, owner)
-        await keep(owner, generation) { $0.put(ticket, for: service) }
+        let ticket = try await ask(for: service, applicant)
+        await keep(applicant, generation) { $0.put(ticket, for: service) }
         return ticket
     }
 
-    private func known(_ service: ServiceName, _ owner: TicketOwner) -> Ticket? {
+    private func known(_ service: ServiceName, _ applicant: Applicant) -> Ticket? {
         let now = clock()
-        return state.books[owner]?.services[service].flatMap { $0.holds(at: now) ? $0 : nil }
+        return book(of: applicant)?.services[service].flatMap { $0.holds(at: now) ? $0 : nil }
     }
 
     /// Tries once more with a new ticket-granting ticket if the realm refuses the existing one.
-    private func ask(for service: ServiceName, _ owner: TicketOwner) async throws(KerberosError) -> Ticket {
-        let granting = try await granting(of: owner)
+    private func ask(for service: ServiceName, _ applicant: Applicant) async throws(KerberosError) -> Ticket {
+        let granting = try await granting(of: applicant)
         do throws(KerberosError) {
             return try await run(KDCTalk.ask(for: service, with: granting))
         } catch {
             guard [.ticketExpired, .wrongPassword, .clockSkew].contains(error.code) else { throw error }
-            state.books[owner]?.drop(granting: granting)
+            state.books[applicant.owner]?.drop(granting: granting)
         }
-        return try await run(KDCTalk.ask(for: service, with: try await self.granting(of: owner)))
+        return try await run(KDCTalk.ask(for: service, with: try await self.granting(of: applicant)))
     }
 
     // MARK: The ticket-granting ticket
 
-    func granting(of owner: TicketOwner) async throws(KerberosError) -> Ticket {
+    func granting(of applicant: Applicant) async throws(KerberosError) -> Ticket {
         let now = clock()
-        let known = state.books[owner]?.granting
+        let known = book(of: applicant)?.granting
         if let known, known.holds(at: now), !known.wantsRenewal(at: now) { return known }
-        return try await work.value(of: .granting(owner)) { () async throws(KerberosError) in
-            try await self.signInOnce(owner)
+        return try await work.value(of: .granting(applicant)) { () async throws(KerberosError) in
+            try await self.signInOnce(applicant)
         }
     }
 
-    private func signInOnce(_ owner: TicketOwner) async throws(KerberosError) -> Ticket {
+    private func signInOnce(_ applicant: Applicant) async throws(KerberosError) -> Ticket {
         let (generation, now) = (state.generation, clock())
-        if let known = state.books[owner]?.granting, known.holds(at: now) {
+        if let known = book(of: applicant)?.granting, known.holds(at: now) {
             guard known.wantsRenewal(at: now), let renewed = await renewed(known) else { return known }
-            await keep(owner, generation) { $0.put(granting: renewed) }
+            await keep(applicant, generation) { $0.put(granting: renewed) }
             return renewed
         }
-        let ticket = try await signIn(owner)
-        await keep(owner, generation) { $0.put(granting: ticket) }
+        let ticket = try await signIn(applicant)
+        await keep(applicant, generation) { $0.put(granting: ticket) }
         return ticket
     }
 
@@ -128,21 +142,25 @@ extension Kerberos {
         }
     }
 
-    private func signIn(_ owner: TicketOwner) async throws(KerberosError) -> Ticket {
-        switch state.books[owner]?.source {
-        case nil: throw KerberosError(.noTicket, "There is no ticket of the user, and no way to obtain one.")
+    private func signIn(_ applicant: Applicant) async throws(KerberosError) -> Ticket {
+        // A password that was found wrong, or forgotten, meanwhile is not tried by those who waited for their turn.
+        guard state.books[applicant.owner]?.source != nil, let source = applicant.source else {
+            throw KerberosError(.noTicket, "There is no ticket of the user, and no way to obtain one.")
+        }
+        switch source {
         case .cache(let path):
             let (user, ticket) = try HostFiles.granting(ofCache: path)
-            guard user == owner.user, ticket.holds(at: clock()) else {
+            guard user == applicant.owner.user, ticket.holds(at: clock()) else {
                 throw KerberosError(.noTicket, "The credential cache has no ticket of the user that holds.")
             }
             return ticket
         case .secret(let secret):
             do throws(KerberosError) {
-                return try await run(KDCTalk.signIn(owner.user, with: secret, isForwardable: allowsDelegation))
+                let user = applicant.owner.user
+                return try await run(KDCTalk.signIn(user, with: secret, isForwardable: allowsDelegation))
             } catch {
                 // It is wrong, and is not tried again automatically: realms lock users out.
-                if error.code == .wrongPassword { drop(secret, of: owner) }
+                if error.code == .wrongPassword { drop(secret, of: applicant.owner) }
                 throw error
             }
         }
@@ -155,15 +173,15 @@ extension Kerberos {
 
     // MARK: Delegation
 
-    private func forwarded(of owner: TicketOwner) async throws(KerberosError) -> Ticket {
-        if let known = knownForwarded(owner) { return known }
-        return try await work.value(of: .forwarded(owner)) { () async throws(KerberosError) in
-            try await self.forwardOnce(owner)
+    private func forwarded(of applicant: Applicant) async throws(KerberosError) -> Ticket {
+        if let known = knownForwarded(applicant) { return known }
+        return try await work.value(of: .forwarded(applicant)) { () async throws(KerberosError) in
+            try await self.forwardOnce(applicant)
         }
     }
 
-    private func forwardOnce(_ owner: TicketOwner) async throws(KerberosError) -> Ticket {
-        let granting = try await granting(of: owner)
+    private func forwardOnce(_ applicant: Applicant) async throws(KerberosError) -> Ticket {
+        let granting = try await granting(of: applicant)
         guard granting.isForwardable else {
             throw KerberosError(.delegationUnavailable, "The realm issues the user no forwardable ticket.")
         }
@@ -171,7 +189,7 @@ extension Kerberos {
             let made = try await unsafe BlockingKDC.run(with: client, offset: granting.offset) {
                 context, send, who, made in unsafe sk_forward(context, granting.handle, send, who, &made)
             }
-            if state.books[owner]?.granting === granting { state.books[owner]?.forwarded = made }
+            if state.books[applicant.owner]?.granting === granting { state.books[applicant.owner]?.forwarded = made }
             return made
         } catch {
             if error.isCancellation { throw error }
@@ -200,14 +218,16 @@ extension Kerberos {
 
     // MARK: Stored tickets
 
-    /// Changes a book, unless tickets were cleared since, and stores it.
+    /// Changes a book, unless tickets were cleared since or are obtained with another secret, and stores it.
     private func keep(
-        _ owner: TicketOwner, _ generation: Int, _ change: (inout TicketBook) -> Void
+        _ applicant: Applicant, _ generation: Int, _ change: (inout TicketBook) -> Void
     ) async {
-        guard state.generation == generation else { return }
-        change(&state.books[owner, default: TicketBook()])
+        let owner = applicant.owner
+        guard state.generation == generation, var book = self.book(of: applicant) else { return }
+        change(&book)
+        state.books[owner] = book
         guard let storage else { return }
-        let record = state.books[owner].flatMap { $0.isEmpty ? nil : TicketRecord(owner, $0) }
+        let record = book.isEmpty ? nil : TicketRecord(owner, book)
         do {
             // The write is queued in this call, so that a removal that follows is queued after it.
             try await storage.write(owner, record)

@@ -29,11 +29,11 @@ public actor Kerberos: InstancePart {
     nonisolated let logger: Logger
     nonisolated let clock: @Sendable () -> Int64
 
-    /// Work that several loads may need at once.
+    /// Work that several loads may need at once: with the same secret, since who has another one must not pass by it.
     enum Errand: Hashable, Sendable {
-        case granting(TicketOwner)
-        case forwarded(TicketOwner)
-        case service(TicketOwner, ServiceName)
+        case granting(Applicant)
+        case forwarded(Applicant)
+        case service(Applicant, ServiceName)
     }
 
     struct State {
@@ -100,7 +100,7 @@ public actor Kerberos: InstancePart {
         }
         take(.secret(.password(password)), for: owner)
         state.books[owner]?.dropTickets()
-        _ = try await granting(of: owner)
+        _ = try await granting(of: applicant(owner))
     }
 
     /// Uses a keytab for a principal: a service's replacement for a password. The file is read whenever a ticket is

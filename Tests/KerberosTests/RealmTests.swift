@@ -1,4 +1,5 @@
 import Foundation
+import SallyportBase
 import SallyportCore
 import SallyportURLLoading
 import TestSupport
@@ -320,6 +321,23 @@ struct RealmTests {
         await #expect(throws: KerberosError(.wrongPassword, "")) {
             try await app.ticket("localhost", "ann@EXAMPLE.TEST", "wrong")
         }
+        await app.loading.shutdown()
+    }
+
+    /// The first KDC holds both until the second password has begun a sign-in of its own; the second KDC answers them.
+    @Test func aWrongPasswordDoesNotPassByASignInThatIsUnderWay() async throws {
+        let kdc = try await realm()
+        let holding = try TestServer { $0.awaitEnd() }
+        let app = try KerberosApp(
+            [], others: ["EXAMPLE.TEST": [try holding.endpoint, try Endpoint("127.0.0.1:\(kdc.port)")]])
+        let user = try KerberosUser("ann@EXAMPLE.TEST")
+        let right = Task { try await app.kerberos.signIn(as: user, password: Redacted("secret")) }
+        #expect(try await eventually { holding.acceptedConnections == 1 })
+        let wrong = Task { try await app.kerberos.signIn(as: user, password: Redacted("wrong")) }
+        #expect(try await eventually { holding.acceptedConnections == 2 })
+        holding.stop()
+        await #expect(throws: KerberosError(.wrongPassword, "")) { try await wrong.value }
+        try await right.value
         await app.loading.shutdown()
     }
 

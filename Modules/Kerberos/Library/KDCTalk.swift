@@ -72,7 +72,7 @@ final class KDCTalk {
 }
 
 /// How a user proves their identity.
-enum SignInSecret: Sendable, Equatable {
+enum SignInSecret: Sendable, Hashable {
     case password(Password)
     /// The path of a file, read each time.
     case keytab(String)

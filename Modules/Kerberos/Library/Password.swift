@@ -3,7 +3,7 @@ internal import SallyportBase
 
 /// A password in the form that krb5 needs, cleared when there is no reference left.
 @safe
-final class Password: @unchecked Sendable, Equatable, CustomReflectable {
+final class Password: @unchecked Sendable, Hashable, CustomReflectable {
     // SAFETY: written only by the initializer, before it is shared.
     private let bytes: UnsafeMutableBufferPointer<CChar>
 
@@ -32,4 +32,7 @@ final class Password: @unchecked Sendable, Equatable, CustomReflectable {
     static func == (left: Password, right: Password) -> Bool {
         unsafe left.bytes.count == right.bytes.count && left.bytes.elementsEqual(right.bytes)
     }
+
+    /// All passwords have the same hash, which says nothing of them: a user has few at a time.
+    func hash(into hasher: inout Hasher) {}
 }

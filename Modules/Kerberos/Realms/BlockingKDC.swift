@@ -4,7 +4,7 @@ internal import SallyportBase
 
 /// Runs a call of libkrb5 that blocks for its answers on a thread of its own, while the messages to the KDC use the
 /// same connections as all others; only that thread blocks. Each such call has its own thread, since one that waits for
-/// a silent KDC must not delay another; there is at most one at a time for each user.
+/// a silent KDC must not delay another; there is at most one at a time for each user and secret.
 ///
 /// Uses a lock: libkrb5 calls back on that thread, and a callback from C cannot await an actor.
 @safe

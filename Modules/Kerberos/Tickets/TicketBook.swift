@@ -6,8 +6,15 @@ struct TicketOwner: Sendable, Hashable {
     let user: KerberosUser
 }
 
+/// A user who asks for tickets, and the source from which they were to be obtained at that moment: another call may
+/// replace it while the realm is asked. Nil if there were only the tickets at hand.
+struct Applicant: Sendable, Hashable {
+    let owner: TicketOwner
+    let source: TicketSource?
+}
+
 /// The source of a user's tickets.
-enum TicketSource: Sendable, Equatable {
+enum TicketSource: Sendable, Hashable {
     case secret(SignInSecret)
     /// A credential cache file that another program keeps valid.
     case cache(String)
