@@ -62,7 +62,7 @@ public final class SecureStore: Sendable {
             throw StoreError(.wiped, "The store at \(path) was wiped.")
         }
         if !options.isReadOnly {
-            try StoreDirectory.finishRestore(path)
+            try StoreDirectory.finishReplacement(path)
             try StoreDirectory.discardStaging(path)
         }
         let isNew = !Files.exists("\(path)/\(KeyRingFile.name)")

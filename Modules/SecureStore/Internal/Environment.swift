@@ -52,8 +52,7 @@ final class Environment: @unchecked Sendable {
             let size = max(Self.initialSize, Self.fileSize("\(directory)/\(Self.fileName)") * 5 / 4)
             try Self.check(unsafe mdb_env_set_mapsize(created, Self.wholePages(min(size, options.maximumSize))))
             try Self.check(unsafe mdb_env_set_maxreaders(created, 1024))
-            let flags = UInt32(MDB_NOTLS) | (options.isReadOnly ? UInt32(MDB_RDONLY) : 0)
-            try Self.check(unsafe mdb_env_open(created, directory, flags, 0o600))
+            unsafe mappedFile = try Self.openFiles(of: created, in: directory, isReadOnly: options.isReadOnly)
             unsafe database = try Self.openDatabase(created, isReadOnly: options.isReadOnly)
             if !options.isReadOnly { try Self.check(unsafe mdb_reader_check(created, nil)) }
             shared = Lock(Shared(map: unsafe try Self.map(of: created, path)))
@@ -64,7 +63,6 @@ final class Environment: @unchecked Sendable {
         unsafe environment = created
         maximumSize = Self.wholePages(min(options.maximumSize, Self.largestSize))
         self.path = path
-        mappedFile = options.isReadOnly ? FileIdentity(path) : nil
     }
 
     deinit { close() }
@@ -106,6 +104,22 @@ final class Environment: @unchecked Sendable {
     private static func fileSize(_ path: String) -> Int {
         var info = stat()
         return unsafe stat(path, &info) == 0 ? Int(info.st_size) : 0
+    }
+
+    /// - Returns: the mapped file, if it is only read.
+    private static func openFiles(
+        of environment: OpaquePointer, in directory: String, isReadOnly: Bool
+    ) throws(StoreError) -> FileIdentity? {
+        guard isReadOnly else {
+            try check(unsafe mdb_env_open(environment, directory, UInt32(MDB_NOTLS), 0o600))
+            return nil
+        }
+        return try DirectoryLock.whileOpening(directory) { () throws(StoreError) -> FileIdentity? in
+            // Again: a replacement may have begun since, and ended half-way.
+            try StoreDirectory.checkIsWhole(directory)
+            try check(unsafe mdb_env_open(environment, directory, UInt32(MDB_NOTLS) | UInt32(MDB_RDONLY), 0o600))
+            return FileIdentity("\(directory)/\(fileName)")
+        }
     }
 
     private static func openDatabase(_ environment: OpaquePointer, isReadOnly: Bool) throws(StoreError) -> MDB_dbi {

@@ -9,7 +9,7 @@ enum StoreDirectory {
     static let readersName = "lock.mdb"
     /// The unfinished result of a restore or a compaction, which is not usable yet.
     static let stagingName = "staging"
-    /// The finished result of a restore, which is being moved into place.
+    /// The finished result of a restore or a compaction, which is being moved into place.
     static let restoringName = "restoring"
     /// Marks a store that came from a backup.
     static let restoredName = "restored"
@@ -33,11 +33,18 @@ enum StoreDirectory {
             return
         }
         guard !Files.exists("\(path)/\(restoringName)") else {
-            guard !options.isReadOnly else { throw StoreError(.inUse, "The store at \(path) is being restored.") }
+            if options.isReadOnly { try checkIsWhole(path) }
             return
         }
         guard creates || Files.exists("\(path)/\(KeyRingFile.name)") else {
             throw StoreError(.wiped, "The store at \(path) was wiped.")
+        }
+    }
+
+    /// - Throws: ``StoreError/Code/inUse`` if some of the files may be replaced already and others not yet.
+    static func checkIsWhole(_ path: String) throws(StoreError) {
+        guard !Files.exists("\(path)/\(restoringName)") else {
+            throw StoreError(.inUse, "The store at \(path) is being restored or compacted.")
         }
     }
 
@@ -71,7 +78,9 @@ enum StoreDirectory {
         for name in [stagingName, restoringName] { try Files.destroy("\(path)/\(name)/\(KeyRingFile.name)") }
         try protector.destroySecret(inDirectory: path)
         for name in [stagingName, restoringName] { try Files.removeDirectory("\(path)/\(name)") }
-        for name in dataNames { try Files.remove("\(path)/\(name)") }
+        try DirectoryLock.whileReplacing(path) { () throws(StoreError) in
+            for name in dataNames { try Files.remove("\(path)/\(name)") }
+        }
         try Files.rename("\(path)/\(intentName)", to: "\(path)/\(wipedName)")
     }
 
@@ -99,17 +108,20 @@ enum StoreDirectory {
         try Files.removeDirectory("\(path)/\(stagingName)")
     }
 
-    /// Moves the result of a restore into place; each step may have been done before.
-    static func finishRestore(_ path: String) throws(StoreError) {
+    /// Moves the result of a restore or a compaction into place; each step may have been done before.
+    static func finishReplacement(_ path: String) throws(StoreError) {
         let restoring = "\(path)/\(restoringName)"
         guard Files.exists(restoring) else { return }
-        // A process that has the old file open also keeps the old file's table of readers.
-        try Files.remove("\(path)/\(readersName)")
         try forgetWipe(path)
-        for name in [restoredName, KeyRingFile.name, Environment.fileName] where Files.exists("\(restoring)/\(name)") {
-            try Files.rename("\(restoring)/\(name)", to: "\(path)/\(name)")
+        try DirectoryLock.whileReplacing(path) { () throws(StoreError) in
+            // A process that has the old file open also keeps the old file's table of readers.
+            try Files.remove("\(path)/\(readersName)")
+            for name in [restoredName, KeyRingFile.name, Environment.fileName]
+            where Files.exists("\(restoring)/\(name)") {
+                try Files.rename("\(restoring)/\(name)", to: "\(path)/\(name)")
+            }
+            try Files.removeDirectory(restoring)
         }
-        try Files.removeDirectory(restoring)
     }
 
     /// Finishes an interrupted wipe; true if there was one.

@@ -9,7 +9,8 @@ extension SecureStore {
     /// system.
     ///
     /// Needs space for both files. The store is verified during the copy and stays unchanged after an error or an
-    /// interruption. Readers in other processes must open it again.
+    /// interruption before the copy is whole; if the replacement is interrupted, the next
+    /// ``open(at:protectedBy:options:)`` finishes it. Readers in other processes must open the store again.
     ///
     /// - Throws: ``StoreError/Code/inUse`` if the store is open; ``StoreError/Code/damaged``; ``StoreError/Code/full``;
     ///   otherwise as ``open(at:protectedBy:options:)``.
@@ -19,7 +20,7 @@ extension SecureStore {
     ) async throws(StoreError) -> Compaction {
         try StoreDirectory.prepare(path, options: .existing)
         return try exclusively(at: path) { real throws(StoreError) in
-            try StoreDirectory.finishRestore(real)
+            try StoreDirectory.finishReplacement(real)
             let (ring, _) = try KeyRingFile.open(in: real, protectedBy: protector)
             defer { ring.clear() }
             let data = "\(real)/\(Environment.fileName)"
@@ -33,9 +34,9 @@ extension SecureStore {
             _ = try StoreCopy.run(environment, path: data, ring: ring, into: staging)
             environment.close()
             let after = try PageFile("\(staging)/\(Environment.fileName)").length
-            // A process that has the old file open also keeps the old file's table of readers.
-            try Files.remove("\(real)/\(StoreDirectory.readersName)")
-            try Files.rename("\(staging)/\(Environment.fileName)", to: data)
+            try Files.syncDirectory(of: "\(staging)/\(Environment.fileName)")
+            try Files.rename(staging, to: "\(real)/\(StoreDirectory.restoringName)")
+            try StoreDirectory.finishReplacement(real)
             return Compaction(before: before, after: after)
         }
     }

@@ -27,7 +27,7 @@ extension SecureStore {
             do throws(StoreError) {
                 let report = try source.stage(in: staging)
                 try Files.rename(staging, to: "\(real)/\(StoreDirectory.restoringName)")
-                try StoreDirectory.finishRestore(real)
+                try StoreDirectory.finishReplacement(real)
                 return report
             } catch {
                 try? StoreDirectory.discardStaging(real)

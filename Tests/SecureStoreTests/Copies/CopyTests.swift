@@ -246,6 +246,42 @@ import Testing
         #expect(try workload.content(of: again) == workload.expected(after: 11))
     }
 
+    /// The test stands for a process that has opened the data file and not yet its table of readers.
+    @Test func aCompactionReplacesNoFileWhileAReaderOpensThem() async throws {
+        try await fixture.fill(10)
+        let names = ["data.mdb", "lock.mdb"].map { "\(fixture.directory)/\($0)" }
+        let before = names.map { FileIdentity($0) }
+        let reader = open(fixture.directory, O_RDONLY | O_DIRECTORY)
+        try #require(reader >= 0 && flock(reader, LOCK_SH) == 0)
+        async let compaction = compact()
+        var isReady = false
+        for _ in 0..<10_000 where !isReady {
+            isReady = FileManager.default.fileExists(atPath: "\(fixture.directory)/restoring")
+            try await Task.sleep(for: .milliseconds(1))
+        }
+        #expect(isReady && names.map { FileIdentity($0) } == before)
+        close(reader)
+        _ = try await compaction
+        #expect(FileIdentity(names[0]) != before[0])
+        #expect(try workload.content(of: try await fixture.open()) == workload.expected(after: 10))
+    }
+
+    @Test func aCompactionThatWasInterruptedIsFinishedByTheNextOpen() async throws {
+        try await fixture.fill(10)
+        let restoring = "\(fixture.directory)/restoring"
+        for isMoved in [false, true] {
+            let (data, result) = ("\(fixture.directory)/data.mdb", "\(restoring)/data.mdb")
+            try FileManager.default.createDirectory(atPath: restoring, withIntermediateDirectories: false)
+            try FileManager.default.copyItem(atPath: data, toPath: result)
+            if isMoved { rename(result, data) }
+            #expect(await #expect(throws: StoreError.self) { try await fixture.open(.readOnly) }?.code == .inUse)
+            let store = try await fixture.open()
+            #expect(try workload.content(of: store) == workload.expected(after: 10))
+            #expect(!store.isRestored && !FileManager.default.fileExists(atPath: restoring))
+            store.close()
+        }
+    }
+
     private func compact() async throws(StoreError) -> SecureStore.Compaction {
         try await SecureStore.compact(at: fixture.directory, protectedBy: .keyFile(fixture.keyFile))
     }

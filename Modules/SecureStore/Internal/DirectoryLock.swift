@@ -1,0 +1,38 @@
+internal import Glibc
+
+/// The lock on a store's directory (flock(2)) under which its files are replaced.
+///
+/// LMDB opens the data file and then the table of readers, each by its name. A process that opened the one before a
+/// replacement and the other after it would enter itself in another file's table: nothing would keep its pages, and
+/// the writer could go on from a commit of the wrong file. ``WriterLock`` keeps writers away while files are replaced;
+/// those who only read share this lock for as long as they open both.
+enum DirectoryLock {
+    /// Each holder opens or renames a few files: five seconds, after which it must have been stopped.
+    private static let attempts = 500
+    private static let pause: UInt32 = 10_000
+
+    static func whileOpening<Result>(
+        _ directory: String, _ body: () throws(StoreError) -> Result
+    ) throws(StoreError) -> Result {
+        try hold(LOCK_SH, directory, body)
+    }
+
+    static func whileReplacing<Result>(
+        _ directory: String, _ body: () throws(StoreError) -> Result
+    ) throws(StoreError) -> Result {
+        try hold(LOCK_EX, directory, body)
+    }
+
+    private static func hold<Result>(
+        _ mode: Int32, _ directory: String, _ body: () throws(StoreError) -> Result
+    ) throws(StoreError) -> Result {
+        let descriptor = unsafe open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        guard descriptor >= 0 else { throw Files.failure("open", directory) }
+        defer { close(descriptor) }
+        for _ in 0..<attempts {
+            if flock(descriptor, mode | LOCK_NB) == 0 { return try body() }
+            usleep(pause)
+        }
+        throw StoreError(.inUse, "Another process opens or replaces the files of the store at \(directory).")
+    }
+}
