@@ -58,12 +58,10 @@ public final class SecureStore: Sendable {
         self.path = path
         rotatesInBackground = options.rotatesInBackground
         let lock = options.isReadOnly ? nil : try WriterLock(directory: path)
-        if !options.isReadOnly, try StoreDirectory.finishWipe(path, protectedBy: protector), !options.createsIfMissing {
+        if !options.isReadOnly, try StoreDirectory.finishInterrupted(path, protectedBy: protector),
+            !options.createsIfMissing
+        {
             throw StoreError(.wiped, "The store at \(path) was wiped.")
-        }
-        if !options.isReadOnly {
-            try StoreDirectory.finishReplacement(path)
-            try StoreDirectory.discardStaging(path)
         }
         let isNew = !Files.exists("\(path)/\(KeyRingFile.name)")
         let (ring, file) = try Self.keys(in: path, protectedBy: protector)

@@ -102,7 +102,7 @@ enum StoreDirectory {
         try Files.read("\(path)/\(KeyRingFile.name)", upTo: 64 << 10)
     }
 
-    /// Removes what an interrupted restore or compaction left.
+    /// Removes the unfinished result of a restore or a compaction.
     static func discardStaging(_ path: String) throws(StoreError) {
         try Files.destroy("\(path)/\(stagingName)/\(KeyRingFile.name)")
         try Files.removeDirectory("\(path)/\(stagingName)")
@@ -124,11 +124,22 @@ enum StoreDirectory {
         }
     }
 
-    /// Finishes an interrupted wipe; true if there was one.
-    static func finishWipe(_ path: String, protectedBy protector: any KeyProtector) throws(StoreError) -> Bool {
-        guard Files.exists("\(path)/\(intentName)") else { return false }
-        try wipe(path, protectedBy: protector)
-        return true
+    /// Whether a wipe, a restore or a compaction began to change the store and did not end.
+    static func isInterrupted(_ path: String) -> Bool {
+        [intentName, restoringName].contains { Files.exists("\(path)/\($0)") }
+    }
+
+    /// Finishes what was interrupted, or discards it if it had not begun to change the store.
+    ///
+    /// - Returns: whether it was a wipe.
+    static func finishInterrupted(
+        _ path: String, protectedBy protector: any KeyProtector
+    ) throws(StoreError) -> Bool {
+        let isWipe = Files.exists("\(path)/\(intentName)")
+        if isWipe { try wipe(path, protectedBy: protector) }
+        try finishReplacement(path)
+        try discardStaging(path)
+        return isWipe
     }
 }
 

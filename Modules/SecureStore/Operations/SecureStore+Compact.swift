@@ -20,12 +20,13 @@ extension SecureStore {
     ) async throws(StoreError) -> Compaction {
         try StoreDirectory.prepare(path, options: .existing)
         return try exclusively(at: path) { real throws(StoreError) in
-            try StoreDirectory.finishReplacement(real)
+            guard try !StoreDirectory.finishInterrupted(real, protectedBy: protector) else {
+                throw StoreError(.wiped, "The store at \(path) was wiped.")
+            }
             let (ring, _) = try KeyRingFile.open(in: real, protectedBy: protector)
             defer { ring.clear() }
             let data = "\(real)/\(Environment.fileName)"
             let staging = "\(real)/\(StoreDirectory.stagingName)"
-            try StoreDirectory.discardStaging(real)
             try Files.makeDirectory(staging)
             defer { try? StoreDirectory.discardStaging(real) }
             let before = try PageFile(data).length

@@ -2,8 +2,9 @@ extension SecureStore {
     /// Replaces a store with a backup, or creates it from the backup.
     ///
     /// The backup is first verified and copied; then the store is replaced as a whole, or not at all. If the
-    /// replacement is interrupted, the next ``open(at:protectedBy:options:)`` finishes it. Other files in the
-    /// directory, such as a key file, stay. Readers in other processes must open the store again.
+    /// replacement is interrupted, the next ``open(at:protectedBy:options:)`` or restore finishes it. Other files in
+    /// the directory, such as a key file, stay; but a wipe of the store that was interrupted is finished first, with
+    /// all that it destroys. Readers in other processes must open the store again.
     ///
     /// - Parameters:
     ///   - backup: the directory of the backup.
@@ -16,6 +17,7 @@ extension SecureStore {
     public static func restore(
         from backup: String, to path: String, protectedBy protector: any KeyProtector
     ) async throws(StoreError) -> VerificationReport {
+        try finishInterrupted(at: path, protectedBy: protector)
         let source = try await open(at: backup, protectedBy: protector, options: .readOnly)
         defer { source.close() }
         try Files.makeDirectory(path)
@@ -33,6 +35,18 @@ extension SecureStore {
                 try? StoreDirectory.discardStaging(real)
                 throw error
             }
+        }
+    }
+
+    /// Before the backup is opened: a wipe destroys the secret of a protector that lies in the directory, as if it had
+    /// not been interrupted. The intent of a wipe would outlive the restore, and the next opening would destroy what
+    /// was restored.
+    private static func finishInterrupted(
+        at path: String, protectedBy protector: any KeyProtector
+    ) throws(StoreError) {
+        guard StoreDirectory.isInterrupted(path) else { return }
+        try exclusively(at: path) { real throws(StoreError) in
+            _ = try StoreDirectory.finishInterrupted(real, protectedBy: protector)
         }
     }
 

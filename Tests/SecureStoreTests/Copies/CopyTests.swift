@@ -210,6 +210,36 @@ import Testing
         #expect(!FileManager.default.fileExists(atPath: "\(fixture.directory)/staging"))
     }
 
+    @Test func aRestoreFinishesOneThatWasInterruptedAndReplacesIt() async throws {
+        let store = try await fixture.open()
+        try await workload.perform(1, in: store)
+        let first = "\(fixture.path)/first"
+        _ = try await store.backup(to: first)
+        try await workload.perform(2, in: store)
+        _ = try await store.backup(to: backup)
+        store.close()
+        try FileManager.default.copyItem(atPath: first, toPath: "\(fixture.directory)/restoring")
+        #expect(try await restore().isSound)
+        let restored = try await fixture.open()
+        #expect(try workload.transactions(in: restored) == 2)
+        #expect(!FileManager.default.fileExists(atPath: "\(fixture.directory)/restoring"))
+    }
+
+    @Test func aRestoreOverAnInterruptedWipeIsNotWipedByTheNextOpen() async throws {
+        let store = try await fixture.open()
+        try await workload.perform(1, in: store)
+        _ = try await store.backup(to: backup)
+        store.close()
+        // The intent is there, and the keys were destroyed.
+        try Data().write(to: URL(fileURLWithPath: "\(fixture.directory)/wiping"))
+        try FileManager.default.removeItem(atPath: "\(fixture.directory)/keys")
+        #expect(try await restore().isSound)
+        let restored = try await fixture.open(.existing)
+        #expect(try workload.transactions(in: restored) == 1)
+        let names = try FileManager.default.contentsOfDirectory(atPath: fixture.directory)
+        #expect(!names.contains { ["wiping", "wiped"].contains($0) }, "\(names)")
+    }
+
     @Test func aWipeTakesWhatARestoreLeft() async throws {
         let store = try await fixture.open()
         try await workload.perform(1, in: store)
