@@ -8,7 +8,7 @@ extension SecureCache: InstancePart, CredentialFollower {
 
     /// Removes the answers that the servers gave to these principals.
     public func credentialsCleared(for method: AuthenticationMethod?, at places: [CredentialPlace]) async {
-        removeEntries(of: places.map { ($0.principal, $0.origin) })
+        await removeEntries(of: places.map { ($0.principal, $0.origin) })
     }
 
     /// Ends background revalidations, and writes what is pending.

@@ -16,7 +16,7 @@ extension SecureCache {
             state.used = [:]
             state.removals.removedAll()
         }
-        try await storage.store.write(storage.removeAll)
+        try await write(storage.removeAll, in: storage)
     }
 
     /// Removes the entries of a host, on every port and for every principal; durable when it returns.
@@ -34,8 +34,15 @@ extension SecureCache {
     private func remove(where isMeant: @escaping @Sendable (IndexSlot) -> Bool) async throws -> Int {
         guard let storage else { return 0 }
         let ids = take(where: isMeant)
-        if !ids.isEmpty { try await storage.store.write(storage.remove(ids)) }
+        try await write(storage.remove(ids), in: storage)
         return ids.count
+    }
+
+    /// Removes entries from the store. An answer that was on its way into the store is removed once it is written, by a
+    /// change that is queued then: this waits for it too.
+    private func write(_ removal: @escaping EntryStorage.Change, in storage: EntryStorage) async throws {
+        try await storage.store.write(removal)
+        try await storage.store.write { _ in }
     }
 
     /// Removes entries from the index; their records must still be removed.
@@ -51,12 +58,12 @@ extension SecureCache {
         }
     }
 
-    /// Credentials were cleared: removes the answers that these principals received from these origins. Does not wait.
-    package func removeEntries(of cleared: [(principal: Principal, origin: String)]) {
-        guard let storage, !cleared.isEmpty else { return }
+    /// Credentials were cleared: removes the answers that these principals received from these origins, from memory at
+    /// once, even while the app is not authorized; durable when it returns, unless the store fails.
+    package func removeEntries(of cleared: [(principal: Principal, origin: String)]) async {
+        guard !cleared.isEmpty else { return }
         let pairs = Set(cleared.map { [keys.hash(ofOrigin: $0.origin), keys.hash(of: $0.principal)] })
-        let ids = take { pairs.contains([$0.origin, $0.principal]) }
-        if !ids.isEmpty { storage.store.submit(storage.remove(ids)) }
+        _ = try? await remove { pairs.contains([$0.origin, $0.principal]) }
     }
 
     /// The store was wiped: clears the index.

@@ -1,3 +1,4 @@
+import Dispatch
 import Foundation
 import HTTPTypes
 import SallyportBase
@@ -68,6 +69,22 @@ import Testing
         try await site.cache.removeAll()
         #expect(site.cache.statistics.entries == 0 && site.cache.statistics.bytes == 0)
         #expect(try records(site) == 0)
+    }
+
+    /// The test holds the store's writer, so that a call that does not wait for it finds the records.
+    @Test func clearingCredentialsReturnsWhenTheStoreHasNothingOfThem() async throws {
+        let site = try await Site(.fresh())
+        _ = try await site.get()
+        let (writer, isOver) = (DispatchSemaphore(value: 0), Lock(false))
+        site.store.submit({ _ in writer.wait() })
+        let left = Task {
+            await site.cache.removeEntries(of: [(.instance, "https://a.example:443")])
+            isOver.withLock { $0 = true }
+            return try records(site)
+        }
+        _ = try await eventually(within: .milliseconds(200)) { isOver.withLock { $0 } }
+        writer.signal()
+        #expect(try await left.value == 0)
     }
 
     private func records(_ site: Site) throws -> Int {
