@@ -71,6 +71,23 @@ import Testing
         #expect(try records(site) == 0)
     }
 
+    @Test func aUseOfAnEntryThatWasConfirmedMeanwhileKeepsItsNewSlot() async throws {
+        let site = try await Site { _, number in
+            Answer(number == 1 ? 200 : 304, ["Cache-Control": "max-age=10", "ETag": "\"a\""])
+        }
+        _ = try await site.get()
+        let found = try #require(site.cache.state.withLock { $0.index.all.first })
+        site.clock.pass(20)
+        #expect(try await site.get() == "1")
+        site.clock.pass(60)
+        // A load that had found the entry before the server confirmed it.
+        site.cache.noteUse(of: found, at: site.clock.now)
+        await site.cache.close()
+        let known = try #require(site.cache.state.withLock { $0.index.all.first })
+        #expect(known.received > found.received && known.used == site.clock.now)
+        #expect(try site.cache.entryStorage.slots() == [known])
+    }
+
     /// The test holds the store's writer, so that a call that does not wait for it finds the records.
     @Test func clearingCredentialsReturnsWhenTheStoreHasNothingOfThem() async throws {
         let site = try await Site(.fresh())
