@@ -131,12 +131,16 @@ public final class SecureStore: Sendable {
 
     /// Waits for running writes and closes. Idempotent; every later call throws ``StoreError/Code/closed``.
     ///
-    /// If it is called in the closure of a write, it returns at once, and the store closes when that write has ended.
+    /// If it is called in the closure of a read or a write, it returns at once, and the store closes when that has
+    /// ended.
     public func close() {
         let closing = Closing(
             path: path, ring: ring, environment: environment, upkeep: upkeep, hub: hub)
-        guard let writer else { return closing.run() }
-        writer.stop { closing.run() }
+        let close: @Sendable () -> Void = { [writer] in
+            guard let writer else { return closing.run() }
+            writer.stop { closing.run() }
+        }
+        if !environment.defersClosing(close) { close() }
     }
 
     /// Destroys the keys, then the data, and closes the store. Once the destruction of the keys is synced, nothing in

@@ -37,6 +37,24 @@ import Testing
         #expect(error?.code == .readOnly)
     }
 
+    @Test(.timeLimit(.minutes(1)), arguments: [StoreOptions(), .readOnly])
+    func closingWithinAReadIsDoneWhenTheReadHasEnded(options: StoreOptions) async throws {
+        let fixture = try StoreFixture()
+        let writer = try await fixture.open()
+        try await writer.write { try $0.set("x", for: "a", in: writer.collection("t", of: String.self)) }
+        writer.close()
+        let store = try await fixture.open(options)
+        let texts: StoreCollection<String, String> = store.collection("t", of: String.self)
+        let reading = await HeldSnapshot(of: store) { snapshot in
+            try store.read { _ in store.close() }
+            return try snapshot.value(for: "a", in: texts)
+        }
+        #expect(try await reading.release() == "x")
+        let error = #expect(throws: StoreError.self) { try store.read { _ in } }
+        #expect(error?.code == .closed)
+        try await fixture.open().close()
+    }
+
     @Test func afterClosingEveryCallSaysSo() async throws {
         let fixture = try StoreFixture()
         let store = try await fixture.open()

@@ -1,4 +1,5 @@
 internal import CLMDB
+internal import Glibc
 internal import SallyportBase
 
 // The map: its address, the pages of it that a snapshot uses, and its growth.
@@ -13,6 +14,8 @@ extension Environment {
         var pages: SnapshotPages?
         /// Idle reader transactions, without a snapshot.
         var idle: [IdleReader] = []
+        /// What threads that closed the store while they were reading do when they have left, by thread.
+        var closings: [pthread_t: [@Sendable () -> Void]] = [:]
     }
 
     static func map(of environment: OpaquePointer, _ path: String) throws(StoreError) -> FileMap {

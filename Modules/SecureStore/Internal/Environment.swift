@@ -87,6 +87,17 @@ final class Environment: @unchecked Sendable {
         }
     }
 
+    /// Lets the calling thread close the store when it has left its last reading, if it is in one: closing waits for
+    /// all readers, and would wait for itself.
+    ///
+    /// - Returns: whether the thread is reading.
+    func defersClosing(_ close: @escaping @Sendable () -> Void) -> Bool {
+        guard gate.entries > 0 else { return false }
+        isClosing.store(true, ordering: .releasing)
+        shared.withLock { $0.closings[pthread_self(), default: []].append(close) }
+        return true
+    }
+
     /// LMDB would follow the page that claims the higher number, even back to an older snapshot.
     ///
     /// - Returns: whether pages are missing at the end. They may be free pages that were never written.
@@ -161,6 +172,8 @@ extension Environment {
             tree.abort()
         }
         gate.leave()
+        guard isClosing.load(ordering: .acquiring), gate.entries == 0 else { return }
+        for close in shared.withLock({ $0.closings.removeValue(forKey: pthread_self()) }) ?? [] { close() }
     }
 
     /// Begins a snapshot inside the gate; the caller must leave it on the same thread.
