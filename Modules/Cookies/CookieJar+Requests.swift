@@ -22,7 +22,7 @@ extension CookieJar {
         guard count > 0 else { return .notLoaded }
         var field: [UInt8]?
         // Together with its effects: a use that is noted later would bring a cookie back that was removed meanwhile.
-        change(isUse: true) { state in
+        change { state in
             var effects: [CookieTable.Effect] = []
             field = state.table.field(for: request, of: principal, now: clock, &effects)
             return effects

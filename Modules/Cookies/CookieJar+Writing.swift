@@ -3,13 +3,13 @@ internal import SallyportBase
 internal import Synchronization
 
 extension CookieJar {
-    /// Changes the table, and reports the change to the store and to observers.
-    ///
-    /// - Parameter isUse: whether it is a request's use of the table, which mostly has no effects.
-    nonisolated func change(isUse: Bool = false, _ body: (inout State) -> [CookieTable.Effect]) {
+    /// Changes the table, and reports the change to the store and to observers. A use by a request mostly changes
+    /// nothing, and then costs nothing more.
+    nonisolated func change(_ body: (inout State) -> [CookieTable.Effect]) {
         let (effects, number, isDue) = state.withLock { state -> ([CookieTable.Effect], UInt64, Bool) in
+            let wasLoaded = state.isLoaded
             let (effects, number) = (body(&state), state.changes)
-            if isUse, effects.isEmpty { return (effects, number, false) }
+            guard !effects.isEmpty || state.isLoaded != wasLoaded else { return (effects, number, false) }
             for effect in effects {
                 state.note(effect)
                 if effect.isChange { state.changes += 1 }
