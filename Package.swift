@@ -206,7 +206,8 @@ let package = Package(
         module(
             "HTTPAuthentication",
             dependencies: [
-                "SallyportBase", "SallyportCore", "SallyportLoading", .crypto, .cryptoExtras, .logging, .httpTypes,
+                "SallyportBase", "SallyportCore", "SallyportLoading", "SallyportSecureStore", .crypto, .cryptoExtras,
+                .logging, .httpTypes,
             ]),
 
         // The one way out: policy and transport.
@@ -476,8 +477,8 @@ let package = Package(
             "HTTPAuthentication",
             dependencies: [
                 "SallyportBase", "SallyportCore", "SallyportLoading", "SallyportHTTPAuthentication",
-                "SallyportURLLoading", "SessionTestSupport", "DigestDaemon", .crypto, .cryptoExtras, .logging,
-                .httpTypes,
+                "SallyportSecureStore", "SallyportURLLoading", "SessionTestSupport", "DigestDaemon", .crypto,
+                .cryptoExtras, .logging, .httpTypes,
             ]),
         tests(
             "Kerberos",

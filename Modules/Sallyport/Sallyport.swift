@@ -122,7 +122,7 @@ public final class Sallyport: Sendable {
         #else
         let tickets = Tickets(parts: [], followers: [], schemes: [])
         #endif
-        credentials = CredentialStorage(followedBy: tickets.followers + [sharedCache.original, jars])
+        credentials = CredentialStorage(in: data, followedBy: tickets.followers + [sharedCache.original, jars])
         reachability = Reachability(authorization, retiring: connector, logger: logger)
         names = Names(authorization)
         diagnostics = Diagnostics(authorization, through: connector, reachability: reachability)

@@ -1,8 +1,9 @@
 public import SallyportCore
+public import SallyportSecureStore
 internal import Synchronization
 
 /// The credentials of one app instance: those that servers accepted, and those that the app set in advance. In memory
-/// only.
+/// only; the store has which servers accepted some, so that ``clear(for:)`` finds them after a restart.
 ///
 /// A principal has one user in a protection space: a second one is refused with `otherPrincipal` until the first is
 /// cleared.
@@ -21,10 +22,19 @@ public actor CredentialStorage: InstancePart {
     /// How often credentials were removed: what a load found before a removal must not come back after it.
     private nonisolated let removals = Atomic<UInt64>(0)
     private let followers: [any CredentialFollower]
+    private let places: PlaceStorage?
+    /// The places that this process has stored.
+    private var stored: Set<PlaceStorage.Entry> = []
 
-    /// - Parameter followers: called by each ``clear(for:)``, one after the other, so that the principal's other data for
-    ///   those servers is removed too: `Kerberos` with its tickets, jars, the cache.
-    public init(followedBy followers: [any CredentialFollower] = []) { self.followers = followers }
+    /// - Parameters:
+    ///   - store: keeps at which servers which principals had credentials accepted, without users and passwords; nil if
+    ///     the followers store nothing either.
+    ///   - followers: called by each ``clear(for:)``, one after the other, so that the principal's other data for those
+    ///     servers is removed too: `Kerberos` with its tickets, jars, the cache.
+    public init(in store: SecureStore? = nil, followedBy followers: [any CredentialFollower] = []) {
+        places = store.map { PlaceStorage($0) }
+        self.followers = followers
+    }
 
     /// Sets the credential with which default handling answers a challenge; nil removes it.
     public func setDefault(
@@ -35,13 +45,34 @@ public actor CredentialStorage: InstancePart {
 
     /// Removes the credentials of a method, or of all: default and accepted ones, and the users of the principals. Also
     /// removes the cookies that the instance would send to those servers for the principal, and their responses from
-    /// the cache. When the call returns, all this is done in memory and in the store.
+    /// the cache, also those of an earlier process. When the call returns, all this is done in memory and in the store.
     ///
     /// Running loads are not ended, but what a server accepts in one of them is not kept. Connections on which a server
     /// knows the user (NTLM) are closed; all others are separate for each principal anyway.
     public func clear(for method: AuthenticationMethod? = nil) async {
-        let places = await forget(method)
-        for follower in followers { await follower.credentialsCleared(for: method, at: places) }
+        let kept = takeStored(method)
+        let known = await forget(method)
+        let all = Array(Set(known).union(kept.map(\.place)))
+        for follower in followers { await follower.credentialsCleared(for: method, at: all) }
+        // Last, so that a clearing that ends half-way is made good by the next; and not what was accepted meanwhile.
+        let cleared = kept.subtracting(stored)
+        if !cleared.isEmpty { await places?.remove(cleared) }
+    }
+
+    /// The stored places of a method, or of all: those of an earlier process, and those that are on their way.
+    private func takeStored(_ method: AuthenticationMethod?) -> Set<PlaceStorage.Entry> {
+        guard let places else { return [] }
+        let kept = places.all().union(stored).filter { method == nil || $0.method == method }
+        stored.subtract(kept)
+        return kept
+    }
+
+    private func store(_ space: ProtectionSpace, of principal: Principal) {
+        guard let places, space.kind == .server else { return }
+        let entry = PlaceStorage.Entry(space.method, CredentialPlace(principal: principal, origin: space.origin))
+        // What is forgotten here is only stored once more.
+        if stored.count >= CredentialBook.limit { stored = [] }
+        if stored.insert(entry).inserted { places.add(entry) }
     }
 
     /// Removes all credentials.
@@ -116,6 +147,7 @@ public actor CredentialStorage: InstancePart {
     ) {
         guard start == generation else { return }
         book.accepted(credential, for: space, of: principal, scopes: scopes)
+        store(space, of: principal)
         publish()
     }
 

@@ -35,7 +35,7 @@ struct Instance {
         }
         let jars = CookieJars(in: data, gate: authorization)
         let cache = SecureCache(store: data, gate: authorization)
-        let credentials = CredentialStorage(followedBy: [kerberos, cache, jars])
+        let credentials = CredentialStorage(in: data, followedBy: [kerberos, cache, jars])
         let authentication = AuthenticationStage(
             credentials: credentials, gate: authorization,
             schemes: [NegotiateScheme(kerberos), NTLMScheme(), DigestScheme(), BasicScheme()])

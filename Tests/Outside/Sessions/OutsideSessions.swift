@@ -24,7 +24,7 @@ struct OutsideSessions {
         let authorization = try Authorization.open(store: store)
         let connector = Connector(gate: authorization, decisions: authorization)
         let jars = CookieJars(in: store, gate: authorization)
-        let credentials = CredentialStorage(followedBy: [jars])
+        let credentials = CredentialStorage(in: store, followedBy: [jars])
         let loading = URLLoadingSystem(
             connector: connector,
             stages: { configuration in

@@ -1,0 +1,59 @@
+import SallyportBase
+import SallyportCore
+import SallyportSecureStore
+import SessionTestSupport
+import TestSupport
+import Testing
+
+@testable import SallyportHTTPAuthentication
+
+/// The servers that accepted credentials, over restarts.
+@Suite(.timeLimit(.minutes(1)))
+struct PlaceStorageTests {
+    private static let space = ProtectionSpace(origin: "https://a.example:443", realm: "r", method: .basic)
+    private static let ann = Principal("ann")
+    private static let place = CredentialPlace(principal: ann, origin: space.origin)
+
+    private actor Follower: CredentialFollower {
+        private(set) var cleared: [[CredentialPlace]] = []
+
+        func credentialsCleared(for method: AuthenticationMethod?, at places: [CredentialPlace]) async {
+            cleared.append(places)
+        }
+    }
+
+    private func accept(in credentials: CredentialStorage) async {
+        await credentials.accepted(
+            Credential(user: "ann", password: Redacted("secret")), for: Self.space, of: Self.ann, scopes: ["/"],
+            since: credentials.generation)
+    }
+
+    @Test func clearingTellsOfTheServersThatAcceptedInAnEarlierProcess() async throws {
+        let kept = try await TestStore()
+        let earlier = CredentialStorage(in: kept.store)
+        await accept(in: earlier)
+        await earlier.shutdown()
+        // What was queued is written.
+        try await kept.store.write { _ in }
+        let follower = Follower()
+        let credentials = CredentialStorage(in: kept.store, followedBy: [follower])
+        await credentials.clear(for: .digest)
+        await credentials.clear(for: .basic)
+        await credentials.clear()
+        #expect(await follower.cleared == [[], [Self.place], []])
+        kept.close()
+    }
+
+    /// A lock drops the credentials, and leaves the stored cookies and answers.
+    @Test func clearingTellsOfTheServersThatAcceptedBeforeALock() async throws {
+        let kept = try await TestStore()
+        let follower = Follower()
+        let credentials = CredentialStorage(in: kept.store, followedBy: [follower])
+        await accept(in: credentials)
+        await credentials.forget()
+        await credentials.clear()
+        #expect(await follower.cleared == [[Self.place]])
+        #expect(PlaceStorage(kept.store).all().isEmpty)
+        kept.close()
+    }
+}
