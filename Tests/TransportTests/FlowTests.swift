@@ -266,6 +266,34 @@ struct FlowTests {
         hold.finish()
     }
 
+    /// The body's source has nothing, and the server wants nothing more: its answer is the end, whether it closes the
+    /// connection or not.
+    @Test(arguments: ["", "Connection: close\r\n"])
+    func aWholeRefusalEndsALoadWhoseBodyHasNoMoreBytes(_ field: String) async throws {
+        let (isAwaited, isOver) = (Lock(false), Lock(false))
+        let server = try TestServer { connection in
+            guard connection.readHead() != nil else { return }
+            while !isAwaited.withLock({ $0 }) { connection.pause(.milliseconds(1)) }
+            connection.write("HTTP/1.1 413 Content Too Large\r\n\(field)Content-Length: 2\r\n\r\nno")
+            connection.awaitEnd()
+        }
+        let (held, hold) = AsyncStream.makeStream(of: Void.self)
+        let body = RequestBody.once(length: 5) { _ in
+            // It begins when bytes are asked for, and has none.
+            isAwaited.withLock { $0 = true }
+            for await _ in held {}
+            isOver.withLock { $0 = true }
+        }
+        var request = try ExchangeRequest(.post, server.url(), body: body)
+        request.idleTimeout = .seconds(5)
+        request.deadline = .now + .seconds(20)
+        let response = try await transport.exchange(request, via: path)
+        #expect(response.head.status.code == 413)
+        #expect(try await response.body.collect(upTo: .bytes(2)) == Array("no".utf8))
+        #expect(try await eventually { isOver.withLock { $0 } && server.openConnections == 0 })
+        hold.finish()
+    }
+
     @Test(arguments: [(65_000, true), (66_000, false)])
     func theHeaderBlockIsLimited(_ bytes: Int, _ isTaken: Bool) async throws {
         let server = try TestServer {

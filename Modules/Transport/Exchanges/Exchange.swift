@@ -84,11 +84,21 @@ final class Exchange: Attempt, LoopObject {
         return !connection.hasGivenUpSending
     }
 
+    /// A request that is given up no longer waits for the source of its body: libcurl stops sending it, but does not end
+    /// a transfer that is paused (7.88).
+    ///
+    /// - Returns: whether it waited.
+    private func endsVainPause() -> Bool {
+        guard let upload, upload.isPaused, attempt.connection?.hasGivenUpSending == true else { return false }
+        upload.resumed()
+        return true
+    }
+
     // MARK: Answer
 
     func turnEnds() {
         guard pool != nil else { return }
-        if state.turnEnded() { flowChanged() }
+        if state.turnEnded() || endsVainPause() { flowChanged() }
         let arrival = download.arrival
         let delivery = state.answer.turnEnded(arrival)
         // While the connection goes on reading, a reader on another thread is not woken for each turn.
