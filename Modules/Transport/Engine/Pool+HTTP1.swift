@@ -106,8 +106,13 @@ extension Pool {
     /// - Returns: false if libcurl carried it.
     func releasesConnection(of attempt: Attempt) -> Bool {
         guard let connection = takeConnection(from: attempt) else { return false }
-        if !connection.release() || isRetired || !idle.keep(connection) { close(connection) }
+        if connection.release(), !isRetired { keep(connection) } else { close(connection) }
         return true
+    }
+
+    /// Servers have long closed what has idled for longest, or soon will.
+    private func keep(_ connection: HTTP1Connection) {
+        if let displaced = idle.keep(connection) { close(displaced) }
     }
 
     /// An idle connection has ended, or received unexpected bytes.

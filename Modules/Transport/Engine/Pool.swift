@@ -38,7 +38,7 @@ final class Pool: DescriptorHandler, TurnObserver {
     private let sessions: OpaquePointer
     private var idleHandles: [EasyHandle] = []
     /// Our own idle connections.
-    var idle: IdleConnections
+    var idle: IdleConnections<HTTP1Connection>
     /// For each origin whose server has chosen HTTP/1.1: how many exchanges libcurl has carried since.
     var carried: [Origin: Int] = [:]
     let engine: HTTP1Engine

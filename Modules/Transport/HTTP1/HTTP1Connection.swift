@@ -8,7 +8,7 @@ internal import SallyportLoading
 /// 9112). On the loop only.
 ///
 /// If the server sends bytes while there is no exchange, they answer no request, and the connection is closed.
-final class HTTP1Connection: HTTPConnection, DescriptorHandler, TurnTaker {
+final class HTTP1Connection: HTTPConnection, IdleConnection, DescriptorHandler, TurnTaker {
     /// The most bytes that are read in one turn of the loop.
     static let turn = BodyPipe.Watermarks.body.low
     /// How long an idle connection may still be used, in nanoseconds: servers close theirs before long.
@@ -50,7 +50,7 @@ final class HTTP1Connection: HTTPConnection, DescriptorHandler, TurnTaker {
     private let briefWait: BriefWait
     /// The caller's thread waits for the answer: the loop does not watch for it.
     private var isLent = false
-    private var idleSince = LoopInstant.never
+    private(set) var idleSince = LoopInstant.never
 
     /// There may be unread bytes that the socket does not report.
     private var isReadable = true

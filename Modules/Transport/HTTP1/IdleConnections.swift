@@ -1,25 +1,41 @@
+internal import SallyportEventLoop
+
+/// A connection that may wait for its next exchange.
+protocol IdleConnection: AnyObject {
+    var origin: Origin { get }
+    /// When its last exchange ended.
+    var idleSince: LoopInstant { get }
+}
+
 /// The connections of a pool over which no exchange goes. The one that was used last is used next. A value.
-struct IdleConnections {
+struct IdleConnections<Connection: IdleConnection> {
     /// How many are kept at most.
     private let limit: Int
-    private var stacks = OriginTable<[HTTP1Connection]>()
+    private var stacks = OriginTable<[Connection]>()
     private(set) var count = 0
 
     init(limit: Int) { self.limit = limit }
 
-    var all: [HTTP1Connection] { stacks.values.flatMap { $0 } }
+    var all: [Connection] { stacks.values.flatMap { $0 } }
 
     func hasConnection(to origin: Origin) -> Bool { count > 0 && stacks[origin]?.isEmpty == false }
 
-    /// - Returns: false if there are too many already.
-    mutating func keep(_ connection: HTTP1Connection) -> Bool {
-        guard count < limit else { return false }
+    /// - Returns: the connection that has idled longest, if there are too many with the new one: it is no longer kept.
+    mutating func keep(_ connection: Connection) -> Connection? {
+        let displaced = count < limit ? nil : removeOldest()
         count += 1
         stacks.change(connection.origin, from: []) { $0.append(connection) }
-        return true
+        return displaced
     }
 
-    mutating func take(to origin: Origin) -> HTTP1Connection? {
+    /// Of each stack, the first has idled longest.
+    private mutating func removeOldest() -> Connection? {
+        let oldest = stacks.values.compactMap(\.first).min { $0.idleSince < $1.idleSince }
+        if let oldest { remove(oldest) }
+        return oldest
+    }
+
+    mutating func take(to origin: Origin) -> Connection? {
         guard count > 0, let connection = stacks.change(origin, { $0.popLast() }) ?? nil else { return nil }
         count -= 1
         // An empty stack is left for the connection's return.
@@ -27,7 +43,7 @@ struct IdleConnections {
         return connection
     }
 
-    mutating func remove(_ connection: HTTP1Connection) {
+    mutating func remove(_ connection: Connection) {
         let origin = connection.origin
         guard let place = stacks[origin]?.firstIndex(where: { $0 === connection }) else { return }
         stacks.change(origin) { _ = $0.remove(at: place) }
@@ -35,7 +51,7 @@ struct IdleConnections {
         count -= 1
     }
 
-    mutating func removeAll() -> [HTTP1Connection] {
+    mutating func removeAll() -> [Connection] {
         defer { (stacks, count) = (OriginTable(), 0) }
         return all
     }
