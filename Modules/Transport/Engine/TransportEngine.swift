@@ -50,13 +50,15 @@ actor TransportEngine {
     private var lastPool: Pool?
     /// Pools without new members, until their last member has ended.
     private var retired: [Pool] = []
-    private var isShutDown = false
+    private(set) var isShutDown = false
     private let idleLifetime: Duration
     private let engine: HTTP1Engine
     nonisolated let waitLimits = BriefWait.Limits.chosen
     let share: LoopShare
     /// What is known of relays from which nothing was heard for a while.
     var suspicions = RelaySuspicions()
+    /// The last one for the reason of losses.
+    var question: LossQuestion?
     let whenRelayBreaks: (@Sendable () async -> Void)?
     private lazy var sweeper = LoopTimer { [weak self] in self?.assumeIsolated { $0.sweep() } }
 
@@ -186,7 +188,7 @@ actor TransportEngine {
             endings.subtract(1, ordering: .sequentiallyConsistent)
         case .shutdown(let continuation):
             shutdown()
-            continuation.resume()
+            endQuestion(continuation)
         }
     }
 

@@ -52,20 +52,45 @@ extension TransportEngine {
     /// withdrawal or a new policy that is found meanwhile ends the member with its own error, since the member is still
     /// in its pool.
     func askForReason() {
-        guard let ask = whenRelayBreaks, share.losses.begin() else { return }
+        guard !isShutDown, let ask = whenRelayBreaks, share.losses.begin() else { return }
         // Unstructured tasks: the loop cannot await child tasks. A question that takes longer than the loss may wait
         // goes on by itself, since its answer still counts. See Docs/Concurrency.md.
-        let limit = Task { try? await Task.sleep(for: Self.longestQuestion) }
-        Task {
+        let limit = Task<Void, Never> { try? await Task.sleep(for: Self.longestQuestion) }
+        let asking = Task {
             await ask()
             limit.cancel()
         }
-        Task {
+        let report = Task {
             await limit.value
             // Orders posted meanwhile, such as the end of all members, are handled before the losses are reported.
             handlePosted()
             for loss in share.losses.end() { loss.member.pool?.tell(loss) }
             askForReason()
         }
+        question = LossQuestion(asking: asking, limit: limit, report: report)
+    }
+
+    /// Resumes the caller of a shutdown. The report of the last question runs on the loop, which may end afterwards.
+    func endQuestion(_ continuation: CheckedContinuation<Void, Never>) {
+        guard let question else { return continuation.resume() }
+        question.cancel()
+        Task {
+            await question.report.value
+            continuation.resume()
+        }
+    }
+}
+
+/// The tasks of a question for the reason of losses.
+struct LossQuestion {
+    /// Is not waited for: it uses nothing of the loop, and the gateway may take long to answer.
+    let asking: Task<Void, Never>
+    /// Ends with the answer, or when the losses have waited long enough.
+    let limit: Task<Void, Never>
+    let report: Task<Void, Never>
+
+    func cancel() {
+        asking.cancel()
+        limit.cancel()
     }
 }

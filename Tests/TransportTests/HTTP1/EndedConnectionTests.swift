@@ -63,6 +63,29 @@ struct EndedConnectionTests {
         await loops.shutdown()
     }
 
+    /// The report of the loss would use the loop, which ends after the transport.
+    @Test func shutdownEndsTheQuestionForTheReasonOfALoss() async throws {
+        let world = try World()
+        let relay = try world.relay()
+        let origin = try TestServer { connection in
+            guard connection.readHead() != nil else { return }
+            relay.closeConnections()
+        }
+        let (asked, isOver) = (Signal(), Lock(false))
+        let transport = Transport(loops: loops, engine: .own) {
+            asked.fire()
+            try? await Task.sleep(for: .seconds(60))
+            isOver.withLock { $0 = true }
+        }
+        let (path, request) = (try world.path(relay), try ExchangeRequest(.post, origin.url()))
+        let load = Task { try await transport.exchange(request, via: path) }
+        await asked.wait()
+        await transport.shutdown()
+        await #expect(throws: LoadError(.sessionInvalidated, "")) { _ = try await load.value }
+        await loops.shutdown()
+        #expect(try await eventually { isOver.withLock { $0 } })
+    }
+
     /// The answer is whole before the request is, and the server has gone: the exchange ends when the body's source goes on.
     @Test func aWholeAnswerWaitsForTheRestOfTheRequest() async throws {
         let server = try TestServer { connection in
