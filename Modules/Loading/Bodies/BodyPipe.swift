@@ -1,6 +1,7 @@
 package import HTTPTypes
 internal import SallyportBase
 package import SallyportCore
+internal import Synchronization
 
 /// A bounded buffer of chunks between one producer and one consumer, either of which may be an event loop.
 ///
@@ -47,6 +48,8 @@ package final class BodyPipe: BodySource {
 
     private let machine: Lock<BodyPipeStateMachine>
     private let hooks: Hooks
+    /// How many waits there were: the cancellation of a task ends its own, and no other task's.
+    private let waits = Atomic<UInt64>(0)
 
     package init(watermarks: Watermarks = .standard, hooks: Hooks = Hooks()) {
         machine = Lock(BodyPipeStateMachine(watermarks: watermarks))
@@ -98,14 +101,15 @@ extension BodyPipe {
         case .closed: throw Self.closed()
         case .full: break
         }
+        let number = nextWait()
         let result: Result<Void, LoadError> = await withTaskCancellationHandler {
             // SAFETY: `PipeWaiter` says by what it is resumed.
             await unsafe withUnsafeContinuation { continuation in
-                let waiter = unsafe PipeWaiter(continuation)
+                let waiter = unsafe PipeWaiter(continuation, number)
                 perform(machine.withLock { $0.producerWaits(waiter) })
             }
         } onCancel: {
-            perform(machine.withLock { $0.producerCancelled() })
+            perform(machine.withLock { $0.producerCancelled(number) })
         }
         try result.get()
     }
@@ -158,14 +162,15 @@ extension BodyPipe {
     }
 
     private func wait(upTo limit: Int) async throws(LoadError) -> [UInt8]? {
+        let number = nextWait()
         let result: Result<[UInt8]?, LoadError> = await withTaskCancellationHandler {
             // SAFETY: as above.
             await unsafe withUnsafeContinuation { continuation in
-                let waiter = unsafe PipeWaiter(continuation)
+                let waiter = unsafe PipeWaiter(continuation, number)
                 perform(machine.withLock { $0.consumerWaits(waiter, upTo: limit) })
             }
         } onCancel: {
-            perform(machine.withLock { $0.consumerCancelled() })
+            perform(machine.withLock { $0.consumerCancelled(number) })
         }
         return try result.get()
     }
@@ -197,6 +202,8 @@ extension BodyPipe {
 }
 
 extension BodyPipe {
+    private func nextWait() -> UInt64 { waits.wrappingAdd(1, ordering: .relaxed).newValue }
+
     private func perform(_ actions: BodyPipeStateMachine.Actions) {
         if let (waiter, result) = actions.resumeProducer { waiter.resume(with: result) }
         if let (waiter, result) = actions.resumeConsumer { waiter.resume(with: result) }

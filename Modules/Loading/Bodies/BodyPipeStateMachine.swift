@@ -95,8 +95,10 @@ struct BodyPipeStateMachine: Sendable {
         return actions
     }
 
-    mutating func producerCancelled() -> Actions {
+    /// The task of a wait was cancelled, which may not have begun, or may be over.
+    mutating func producerCancelled(_ number: UInt64) -> Actions {
         var actions = Actions()
+        guard producer?.number == number else { return actions }
         actions.resumeProducer = producer.take().map { ($0, .failure(.cancelled())) }
         return actions
     }
@@ -159,7 +161,11 @@ struct BodyPipeStateMachine: Sendable {
         return actions
     }
 
-    mutating func consumerCancelled() -> Actions { consumer.take().map { cancel($0) } ?? Actions() }
+    /// As ``producerCancelled(_:)``.
+    mutating func consumerCancelled(_ number: UInt64) -> Actions {
+        guard consumer?.number == number else { return Actions() }
+        return consumer.take().map { cancel($0) } ?? Actions()
+    }
 
     private mutating func cancel(_ waiter: Consumer) -> Actions {
         var actions = discarded()
@@ -210,9 +216,12 @@ struct BodyPipeStateMachine: Sendable {
 @safe
 struct PipeWaiter<Value: Sendable>: Sendable {
     private let continuation: UnsafeContinuation<Result<Value, LoadError>, Never>
+    /// Of this wait, among all of the pipe.
+    let number: UInt64
 
-    init(_ continuation: UnsafeContinuation<Result<Value, LoadError>, Never>) {
+    init(_ continuation: UnsafeContinuation<Result<Value, LoadError>, Never>, _ number: UInt64) {
         unsafe self.continuation = continuation
+        self.number = number
     }
 
     func resume(with result: Result<Value, LoadError>) {

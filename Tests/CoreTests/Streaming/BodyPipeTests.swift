@@ -208,6 +208,43 @@ import Testing
         await #expect(throws: LoadError(.cancelled, "")) { try await task.value }
     }
 
+    /// Two readers at once are an error of the second one, which is not to end the wait of the first.
+    @Test func aSecondReaderThatIsCancelledLeavesTheFirstWaiting() async throws {
+        let (pipe, calls) = pipe()
+        async let first = pipe.next()
+        while !pipe.isAwaited { await Task.yield() }
+        let second = Task {
+            withUnsafeCurrentTask { $0?.cancel() }
+            return try await pipe.next()
+        }
+        await #expect(throws: LoadError(.invalidRequest, "")) { try await second.value }
+        #expect(pipe.isAwaited)
+        _ = pipe.push([1])
+        #expect(try await first == [1])
+        #expect(calls.withLock { $0.discards } == 0)
+    }
+
+    @Test func aSecondWriterThatIsCancelledLeavesTheFirstWaiting() async throws {
+        let (pipe, _) = pipe()
+        let first = Task { try await pipe.write([1, 2, 3, 4]) }
+        // Until the first one waits: before, the second one is not too many.
+        let isRefused = try await eventually {
+            let second = Task { () async -> Bool in
+                withUnsafeCurrentTask { $0?.cancel() }
+                do throws(LoadError) {
+                    try await pipe.waitForRoom(behind: .full)
+                    return false
+                } catch {
+                    return error.code == .requestBodyFailed
+                }
+            }
+            return await second.value
+        }
+        #expect(isRefused)
+        _ = pipe.take(upTo: .max)
+        try await first.value
+    }
+
     @Test func aWriterIsReleasedByAConsumerThatLeaves() async {
         let (pipe, _) = pipe()
         let task = Task { try await pipe.write([1, 2, 3, 4]) }
