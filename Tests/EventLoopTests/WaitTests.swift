@@ -1,13 +1,15 @@
 import Glibc
 import SallyportBase
 import SallyportEventLoop
+import TestSupport
 import Testing
 
 /// How a loop's thread waits for descriptors. After a brief wait that found one descriptor, the next wait has a limit of a
 /// few milliseconds, and goes on without a limit if nothing has come by then.
 @Suite(.timeLimit(.minutes(1)))
 struct WaitTests {
-    private let loop = EventLoop(name: "waits")
+    /// Has a name of its own, by which its thread is told from others.
+    private let loop = EventLoop(name: "w\(UInt32.random(in: 0 ... .max))")
     private let pipe = Pipe()
     private let handled = Lock(0)
 
@@ -36,14 +38,7 @@ struct WaitTests {
     }
 
     /// How often the loop's thread has slept.
-    private func sleeps() async -> Int {
-        await onLoop {
-            var usage = rusage()
-            // RUSAGE_THREAD, which glibc's module hides.
-            getrusage(1, &usage)
-            return usage.ru_nvcsw
-        }
-    }
+    private func sleeps() throws -> Int { try ThreadSleeps.count(of: loop.name) }
 
     @Test func eventsAreHandledAfterBriefAndLongWaits() async {
         await watch()
@@ -55,22 +50,22 @@ struct WaitTests {
         await loop.shutdown()
     }
 
-    @Test func anIdleLoopSleepsOnAfterABriefWait() async {
+    @Test func anIdleLoopSleepsOnAfterABriefWait() async throws {
         await watch()
         makeReady(20, after: 200)
-        let before = await sleeps()
-        // Asking for the count wakes the thread, and so does the limit of the wait before.
+        let before = try sleeps()
+        // The limit of the wait before wakes the thread.
         usleep(200_000)
-        #expect(await sleeps() - before <= 6)
+        #expect(try sleeps() - before <= 6)
         await loop.shutdown()
     }
 
-    @Test func slowPeersCauseNoMoreWakeUpsThanEvents() async {
+    @Test func slowPeersCauseNoMoreWakeUpsThanEvents() async throws {
         await watch()
         makeReady(20, after: 200)
-        let before = await sleeps()
+        let before = try sleeps()
         makeReady(10, after: 12_000)
-        #expect(await sleeps() - before <= 15)
+        #expect(try sleeps() - before <= 15)
         await loop.shutdown()
     }
 }

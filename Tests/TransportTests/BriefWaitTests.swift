@@ -1,4 +1,3 @@
-import Foundation
 import Glibc
 import HTTPTypes
 import SallyportBase
@@ -54,16 +53,7 @@ struct BriefWaitTests {
     }
 
     /// How often the loop's own thread has slept.
-    private func sleeps() throws -> Int {
-        for thread in try FileManager.default.contentsOfDirectory(atPath: "/proc/self/task") {
-            guard let status = KernelFile.text("/proc/self/task/\(thread)/status"),
-                status.hasPrefix("Name:\t\(name)-0\n")
-            else { continue }
-            let line = status.split(separator: "\n").first { $0.hasPrefix("voluntary_ctxt_switches:") }
-            return try #require(line?.split(separator: "\t").last.flatMap { Int($0) })
-        }
-        throw Unexpected("The loop has no thread.")
-    }
+    private func sleeps() throws -> Int { try ThreadSleeps.count(of: "\(name)-0") }
 
     /// Expects something in one of many tries. On a busy machine, the loop's thread may be awake in any of them, and is
     /// left to do the work.

@@ -1,4 +1,4 @@
-import Foundation
+import Glibc
 import HTTPTypes
 import SallyportBase
 import SallyportCore
@@ -38,7 +38,7 @@ struct ReaderTurnTests {
         let transport = Transport(loops: loops, engine: .own)
         let response = try await transport.exchange(ExchangeRequest(.get, server.url()), via: ConnectionPath())
 
-        let before = try Self.sleeps(of: "reader-0")
+        let before = try ThreadSleeps.count(of: "reader-0")
         let expected = [UInt8](repeating: 7, count: 1 << 20)
         let start = ContinuousClock.now
         var parts = 0
@@ -50,7 +50,7 @@ struct ReaderTurnTests {
             // Until the loop sleeps again.
             try await Task.sleep(for: .milliseconds(1))
         }
-        let sleeps = try Self.sleeps(of: "reader-0") - before
+        let sleeps = try ThreadSleeps.count(of: "reader-0") - before
 
         #expect(counts.withLock { $0.read } == Self.total)
         // Every second part is less than half of the pipe: without the reader's own turns, the loop wakes for it. Its timer
@@ -59,14 +59,5 @@ struct ReaderTurnTests {
         #expect(sleeps < parts / 8 + due, "The loop slept \(sleeps) times beside \(parts) parts and \(due) timers.")
         await transport.shutdown()
         await loops.shutdown()
-    }
-
-    /// How often a thread of this process has waited until now.
-    private static func sleeps(of name: String) throws -> Int {
-        let statuses = try FileManager.default.contentsOfDirectory(atPath: "/proc/self/task")
-            .compactMap { KernelFile.text("/proc/self/task/\($0)/status")?.split(separator: "\n") }
-        let status = try #require(statuses.first { $0.first == "Name:\t\(name)" })
-        let line = status.first { $0.hasPrefix("voluntary_ctxt_switches:") }
-        return try #require(line?.split(separator: "\t").last.flatMap { Int($0) })
     }
 }
