@@ -229,6 +229,27 @@ struct BriefWaitTests {
         await transport.shutdown()
     }
 
+    /// They were sent before, and say nothing of how quick the peer is.
+    @Test func bytesThatAreAlreadyThereAreNoQuickAnswers() async throws {
+        let transport = transport()
+        let server = try TestServer { connection in
+            while connection.read() == [1], connection.write([2]) {}
+        }
+        let tunnel = try await self.tunnel(transport, to: server)
+        for number in 1...Self.warmUp {
+            try await tunnel.write([1])
+            #expect(try await eventually { tunnel.receivedBytes == number })
+            let bytes = try await tunnel.read()
+            #expect(bytes == [2])
+        }
+        // A reader that waits itself waits for 0.9 s first.
+        let reading = Task { try await tunnel.read() }
+        #expect(try await eventually(within: .milliseconds(800)) { tunnel.isBeingRead })
+        tunnel.close()
+        await #expect(throws: LoadError(.connectionLost, "")) { _ = try await reading.value }
+        await transport.shutdown()
+    }
+
     private func waitingReader(
         throws code: LoadError.Code, after end: (Tunnel, Task<[UInt8]?, any Error>) -> Void
     ) async throws {

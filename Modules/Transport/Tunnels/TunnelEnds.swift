@@ -70,7 +70,8 @@ final class TunnelEnds: Sendable {
     /// Whether a reader has waited itself since the last call.
     func takeUse() -> Bool { used.exchange(false, ordering: .relaxed) }
 
-    /// Waits for bytes on the caller's thread for a moment, if that is worthwhile.
+    /// Waits for bytes on the caller's thread for a moment, if that is worthwhile. Bytes that are already there say
+    /// nothing of how long others are to be waited for: the peer may have sent them long ago.
     ///
     /// - Parameter isAllowed: whether the caller may wait (``BriefWait/isAllowed(_:)``).
     /// - Returns: when the read began, for ``answered(since:)``; nil if this one tells nothing of later ones.
@@ -80,8 +81,8 @@ final class TunnelEnds: Sendable {
             leaveToLoop()
             return nil
         }
+        guard down.isIdle else { return nil }
         let start = LoopInstant.now
-        guard down.isIdle else { return start }
         if briefWait.isWorthwhile { engine.waitBriefly(for: self) } else { leaveToLoop() }
         return start
     }
