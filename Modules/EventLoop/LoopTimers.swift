@@ -7,6 +7,9 @@ package final class LoopTimer {
 
     package init(_ handler: @escaping () -> Void) { self.handler = handler }
 
+    /// Whether it will fire.
+    package var isSet: Bool { deadline != .never || isTaken }
+
     fileprivate func fire() {
         guard isTaken else { return }
         isTaken = false

@@ -38,15 +38,15 @@ extension TunnelStream {
             ends.isLent = false
             return false
         }
-        guard !isLendingTimed else { return true }
-        isLendingTimed = true
-        loop.set(lendingTimer, at: .now.advanced(byNanoseconds: Self.trust))
+        if lendingTimer?.isSet == true { return true }
+        let timer = lendingTimer ?? LoopTimer { [weak self] in self?.lendingIsDue() }
+        lendingTimer = timer
+        loop.set(timer, at: .now.advanced(byNanoseconds: Self.trust))
         return true
     }
 
     /// Watches the descriptor again, unless its reader came back meanwhile.
     func lendingIsDue() {
-        isLendingTimed = false
         guard ends.isLent else { return }
         if !ends.takeUse() || !staysLent() { pump() }
     }

@@ -23,8 +23,8 @@ final class TunnelStream: LoopObject {
     /// The state of TLS that is being begun; nil while bytes flow.
     var securing: TunnelSecuring?
     private var isDownFull = false
-    var isLendingTimed = false
-    private(set) lazy var lendingTimer = LoopTimer { [weak self] in self?.lendingIsDue() }
+    /// Nil before the descriptor is lent for the first time.
+    var lendingTimer: LoopTimer?
     /// There may be bytes to read; otherwise the connection reports when it is ready for `readInterest`.
     var isReadable = true
     private var readInterest = Interest.read
@@ -257,7 +257,7 @@ final class TunnelStream: LoopObject {
         if !isClosed { link?.willReset() }
         link?.free(isRegular: isClosed && !isLost)
         pool.loop.forget(descriptor)
-        if isLendingTimed { pool.loop.set(lendingTimer, at: nil) }
+        if let lendingTimer { pool.loop.set(lendingTimer, at: nil) }
         end(with: failure)
         securing.take()?.continuation?(.failure(failure))
         wire.ended()
