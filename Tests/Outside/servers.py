@@ -7,6 +7,7 @@ Prints `NAME VALUE` for each that listens: `echo PORT`, `web PORT`, `daemon SOCK
 
 import http.server
 import os
+import random
 import socket
 import socketserver
 import subprocess
@@ -64,9 +65,16 @@ def serve(server):
 
 
 def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+    """Below the ports of outgoing connections, one of which could take it before the server does."""
+    while True:
+        port = random.randrange(11000, 32000)
+        with socket.socket() as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+            return port
 
 
 def listens(port):

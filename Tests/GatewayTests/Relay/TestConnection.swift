@@ -201,6 +201,7 @@ struct TestOrigin: Sendable {
         accepted = stream
         listener = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
             .serverChannelOption(.backlog, value: 1024)
+            .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
             .childChannelOption(.allowRemoteHalfClosure, value: true)
             .childChannelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
@@ -209,7 +210,7 @@ struct TestOrigin: Sendable {
                     continuation.yield(try TestConnection.attach(to: channel))
                 }
             }
-            .bind(to: SocketAddress(address, port: 0)).get()
+            .bind(to: SocketAddress(address, port: LoopbackPort.free())).get()
         port = UInt16(listener.localAddress?.port ?? 0)
     }
 

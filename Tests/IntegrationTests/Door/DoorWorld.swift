@@ -61,8 +61,8 @@ final class InsideServers: Sendable {
     private let server: Nginx
 
     var port: UInt16 { server.port }
-    var plainPort: UInt16 { server.port + 1 }
-    var unlistedPort: UInt16 { server.port + 2 }
+    let plainPort: UInt16
+    let unlistedPort: UInt16
     var url: String { "https://\(Intranet.name):\(port)" }
     var plainURL: String { "http://\(Intranet.name):\(plainPort)" }
     var unlistedURL: String { "https://\(Intranet.name):\(unlistedPort)" }
@@ -83,16 +83,18 @@ final class InsideServers: Sendable {
         try folder.write(String(repeating: "slow and steady\n", count: 4096), to: "site/slow.txt")
         try folder.write(page, to: "site/page.html")
         try folder.write(slowPage, to: "site/slow.html")
-        let server = try await Nginx.start(in: folder) { configuration(folder.path, $0) }
-        return InsideServers(authorityFile, authority, identity, folder, server)
+        let (plainPort, unlistedPort) = (LoopbackPort.free(), LoopbackPort.free())
+        let server = try await Nginx.start(in: folder) { configuration(folder.path, $0, plainPort, unlistedPort) }
+        return InsideServers(authorityFile, authority, identity, folder, server, plainPort, unlistedPort)
     }
 
     private init(
         _ authorityFile: String, _ authority: TestAuthority, _ identity: TestIdentity, _ folder: TemporaryDirectory,
-        _ server: Nginx
+        _ server: Nginx, _ plainPort: UInt16, _ unlistedPort: UInt16
     ) {
         (self.authorityFile, self.authority, self.identity) = (authorityFile, authority, identity)
         (self.folder, self.server) = (folder, server)
+        (self.plainPort, self.unlistedPort) = (plainPort, unlistedPort)
     }
 
     /// A page that its script changes, by what it asks the server for.
@@ -114,7 +116,9 @@ final class InsideServers: Sendable {
         <img src="/slow.txt" onerror="document.getElementById('place').textContent = 'the picture failed'">
         """
 
-    private static func configuration(_ path: String, _ port: UInt16) -> String {
+    private static func configuration(
+        _ path: String, _ port: UInt16, _ plainPort: UInt16, _ unlistedPort: UInt16
+    ) -> String {
         let (certificate, key) = ("ssl_certificate \(path)/site.pem;", "ssl_certificate_key \(path)/site.key;")
         return """
             log_format line '$remote_addr "$request" $status $body_bytes_sent';
@@ -123,14 +127,14 @@ final class InsideServers: Sendable {
             types { text/html html; text/plain txt; }
             server {
                 listen \(Intranet.address):\(port) ssl;
-                listen \(Intranet.address):\(port + 1);
+                listen \(Intranet.address):\(plainPort);
                 \(certificate) \(key)
                 location = /echo { return 200 "$request_method $http_cookie$http_authorization$http_proxy_authorization"; }
                 location = /slow.txt { limit_rate_after 1k; limit_rate 16; }
                 location /simple/ { autoindex on; }
             }
             server {
-                listen \(Intranet.address):\(port + 2) ssl;
+                listen \(Intranet.address):\(unlistedPort) ssl;
                 \(certificate) \(key)
                 access_log \(path)/unlisted.log line;
             }

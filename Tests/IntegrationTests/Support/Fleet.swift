@@ -49,7 +49,8 @@ final class Fleet: Sendable {
         for number in 0..<count {
             gateways.append(
                 try await Self.run(
-                    folder.file("gateway\(number)"), "--control", "127.0.0.1:0", "--relay", "127.0.0.1:0"))
+                    folder.file("gateway\(number)"), "--control", "127.0.0.1:\(LoopbackPort.free())", "--relay",
+                    "127.0.0.1:\(LoopbackPort.free())"))
         }
         self.gateways = gateways
         ready = try gateways.map { try JSONDecoder().decode(Site.Ready.self, from: Data($0.output.utf8)) }

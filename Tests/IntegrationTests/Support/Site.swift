@@ -56,7 +56,8 @@ final class Site: Sendable {
         let address = network?.address ?? "127.0.0.1"
         let way = network.map { ["--dns", $0.inside[0]] } ?? ["--egress", Intranet.egress]
         let gateway = try await Self.runGateway(
-            folder.file("gateway"), control: "\(address):0", relay: "\(address):0",
+            folder.file("gateway"), control: "\(address):\(LoopbackPort.free())",
+            relay: "\(address):\(LoopbackPort.free())",
             way + ["--log-level", logLevel], in: network)
         running = Lock(gateway)
         ready = try JSONDecoder().decode(Ready.self, from: Data(gateway.output.utf8))

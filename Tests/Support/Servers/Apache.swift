@@ -27,7 +27,7 @@ package final class Apache: Sendable {
 
     static func start(_ settings: Settings) async throws -> Apache {
         for _ in 0..<10 {
-            let port = LoopbackPort.random()
+            let port = LoopbackPort.free()
             if let apache = try await Apache(port, settings) { return apache }
         }
         throw Unexpected("apache2 found no port")

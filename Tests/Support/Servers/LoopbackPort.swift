@@ -1,18 +1,45 @@
 internal import Foundation
 internal import Glibc
+internal import Synchronization
 
 /// Ports of 127.0.0.1.
 package enum LoopbackPort {
-    /// The ports for servers of this process. Test processes that run at the same time, as `Tests/Scripts/test` starts
-    /// them, have separate ranges: otherwise a port that one finds free could be taken by another a moment later.
-    private static let range = {
-        let share = 12_000 / UInt16(TestRing.count)
-        let start = 20_000 + UInt16(TestRing.number) * share
-        return start..<(start + share)
+    /// The ports for servers of this process, in the order in which they are handed out.
+    ///
+    /// Test processes that run at the same time, as `Tests/Scripts/test` starts them, have separate ranges: otherwise a
+    /// port that one finds free could be taken by another a moment later. All lie below those that the kernel gives to
+    /// outgoing connections (32768 and up), so that no client takes the port of a server that is started again.
+    private static let ports = {
+        let share = 21_000 / UInt16(TestRing.count)
+        let start = 11_000 + UInt16(TestRing.number) * share
+        return (start..<(start + share)).shuffled()
     }()
 
-    /// A port that may be free.
-    package static func random() -> UInt16 { .random(in: range) }
+    private static let handedOut = Atomic<Int>(0)
+
+    /// One that no server has now, and that is handed out once, until all of this process have been.
+    package static func free() -> UInt16 {
+        var port: UInt16
+        repeat { port = ports[handedOut.wrappingAdd(1, ordering: .relaxed).oldValue % ports.count] } while !isFree(port)
+        return port
+    }
+
+    /// At all of this machine's addresses: some servers have one of their own.
+    private static func isFree(_ port: UInt16) -> Bool {
+        let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
+        // There are no more descriptors: the server's own start tells.
+        guard descriptor >= 0 else { return true }
+        defer { close(descriptor) }
+        allowReuse(descriptor)
+        var address = LoopbackAddress(port, host: LoopbackAddress.anyHost)
+        return address.with { bind(descriptor, $0, $1.pointee) } == 0
+    }
+
+    /// Lets a listener have a port of which connections are left that have ended.
+    static func allowReuse(_ descriptor: Int32) {
+        var isAllowed: Int32 = 1
+        setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &isAllowed, socklen_t(MemoryLayout<Int32>.size))
+    }
 
     /// Whether something takes connections there.
     package static func isTaken(_ port: UInt16) -> Bool {
@@ -29,13 +56,6 @@ package enum LoopbackPort {
             let fields = line.split(separator: " ")
             return fields.count > 3 && fields[1].hasSuffix(place) && fields[3] == "0A"
         }
-    }
-
-    /// One that nothing listens at now.
-    package static func free() -> UInt16 {
-        var port: UInt16
-        repeat { port = random() } while isTaken(port)
-        return port
     }
 
     /// The caller's to close; nil where nothing takes connections.

@@ -15,7 +15,7 @@ package final class Nginx: Sendable {
     ) async throws -> Nginx {
         try FileManager.default.setAttributes([.posixPermissions: 0o711], ofItemAtPath: folder.path)
         for _ in 0..<10 {
-            let port = LoopbackPort.random()
+            let port = LoopbackPort.free()
             if let nginx = try await Nginx(port, folder, servers(port)) { return nginx }
         }
         throw Unexpected("nginx found no port")

@@ -49,7 +49,7 @@ package final class PostgreSQL: Sendable {
         ).outcome()
         guard owned.status == 0 else { throw Unexpected("chown: \(owned.error)") }
         for _ in 0..<10 {
-            let port = LoopbackPort.random()
+            let port = LoopbackPort.free()
             if let server = try await PostgreSQL(programs, address, port, data) { return server }
         }
         throw Unexpected("postgres found no port")

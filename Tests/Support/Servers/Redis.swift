@@ -17,20 +17,23 @@ package final class Redis: Sendable {
         try folder.write(identity.keyPEM, to: "redis.key")
         try folder.write(authority.pem, to: "redis-ca.pem")
         for _ in 0..<10 {
-            let port = LoopbackPort.random()
-            if let redis = try await Redis(address, port, folder) { return redis }
+            let (port, securePort) = (LoopbackPort.free(), LoopbackPort.free())
+            if let redis = try await Redis(address, port, securePort, folder) { return redis }
         }
         throw Unexpected("redis-server found no port")
     }
 
-    private init?(_ address: String, _ port: UInt16, _ folder: TemporaryDirectory) async throws {
-        (self.address, self.port, securePort) = (address, port, port + 1)
+    private init?(
+        _ address: String, _ port: UInt16, _ securePort: UInt16, _ folder: TemporaryDirectory
+    ) async throws {
+        (self.address, self.port, self.securePort) = (address, port, securePort)
         let process = try ChildProcess(
             "/usr/bin/env",
             [
-                "redis-server", "--bind", address, "--port", "\(port)", "--tls-port", "\(port + 1)", "--tls-cert-file",
-                folder.file("redis.pem"), "--tls-key-file", folder.file("redis.key"), "--tls-ca-cert-file",
-                folder.file("redis-ca.pem"), "--tls-auth-clients", "no", "--save", "", "--appendonly", "no", "--dir",
+                "redis-server", "--bind", address, "--port", "\(port)", "--tls-port", "\(securePort)",
+                "--tls-cert-file", folder.file("redis.pem"), "--tls-key-file", folder.file("redis.key"),
+                "--tls-ca-cert-file", folder.file("redis-ca.pem"), "--tls-auth-clients", "no", "--save", "",
+                "--appendonly", "no", "--dir",
                 folder.path, "--daemonize", "no", "--protected-mode", "no",
             ])
         self.process = process

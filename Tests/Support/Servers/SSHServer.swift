@@ -19,7 +19,7 @@ package final class SSHServer: Sendable {
             guard made.status == 0 else { throw Unexpected("ssh-keygen: \(made.error)") }
         }
         for _ in 0..<10 {
-            let port = LoopbackPort.random()
+            let port = LoopbackPort.free()
             if let server = try await SSHServer(address, port, folder) { return server }
         }
         throw Unexpected("sshd found no port")

@@ -21,15 +21,16 @@ package final class Squid: Sendable {
     ///   - asking: nil to accept all clients.
     package static func start(_ identity: TestIdentity, asking: Asking? = nil) async throws -> Squid {
         for _ in 0..<10 {
-            let port = LoopbackPort.random()
-            guard !LoopbackPort.isTaken(port), !LoopbackPort.isTaken(port + 1) else { continue }
-            if let squid = try await Squid(port, identity, asking) { return squid }
+            let (port, securePort) = (LoopbackPort.free(), LoopbackPort.free())
+            if let squid = try await Squid(port, securePort, identity, asking) { return squid }
         }
         throw Unexpected("squid found no port")
     }
 
-    private init?(_ port: UInt16, _ identity: TestIdentity, _ asking: Asking?) async throws {
-        (self.port, securePort) = (port, port + 1)
+    private init?(
+        _ port: UInt16, _ securePort: UInt16, _ identity: TestIdentity, _ asking: Asking?
+    ) async throws {
+        (self.port, self.securePort) = (port, securePort)
         folder = try TemporaryDirectory()
         // Squid gives up being root, and its child writes the log.
         try FileManager.default.setAttributes([.posixPermissions: 0o777], ofItemAtPath: folder.path)
@@ -45,7 +46,7 @@ package final class Squid: Sendable {
             environment.merge(kdc.serviceEnvironment) { $1 }
             environment["KRB5RCACHENAME"] = "none:"
         }
-        try folder.write(Self.configuration(folder.path, port, asking), to: "squid.conf")
+        try folder.write(Self.configuration(folder.path, port, securePort, asking), to: "squid.conf")
         process = try ChildProcess(
             "/usr/bin/env", ["squid", "-N", "-f", folder.file("squid.conf"), "-n", "test\(port)"],
             environment: environment)
@@ -53,7 +54,7 @@ package final class Squid: Sendable {
             // It says that it accepts connections a moment before it listens, and logs each connection.
             !process.isRunning
                 || started.contains("Accepting HTTPS Socket connections") && LoopbackPort.isListening(port)
-                    && LoopbackPort.isListening(port + 1)
+                    && LoopbackPort.isListening(securePort)
         }
         // It goes on with one of the two where another has the other.
         guard isUp, process.isRunning, started.contains("Accepting HTTP Socket connections"),
@@ -100,10 +101,12 @@ package final class Squid: Sendable {
             """
     }
 
-    private static func configuration(_ path: String, _ port: UInt16, _ asking: Asking?) -> String {
+    private static func configuration(
+        _ path: String, _ port: UInt16, _ securePort: UInt16, _ asking: Asking?
+    ) -> String {
         """
         http_port 127.0.0.1:\(port)
-        https_port 127.0.0.1:\(port + 1) tls-cert=\(path)/certificate.pem tls-key=\(path)/key.pem
+        https_port 127.0.0.1:\(securePort) tls-cert=\(path)/certificate.pem tls-key=\(path)/key.pem
         \(asking.map { programs(path, $0) } ?? "http_access allow all")
         cache deny all
         cache_mem 0 MB
@@ -129,7 +132,7 @@ package final class MicroSocks: Sendable {
     /// - Parameter user: the only user; nil to accept all clients.
     package static func start(user: (name: String, password: String)? = nil) async throws -> MicroSocks {
         for _ in 0..<10 {
-            let port = LoopbackPort.random()
+            let port = LoopbackPort.free()
             if let server = try await MicroSocks(port, user) { return server }
         }
         throw Unexpected("microsocks found no port")

@@ -25,8 +25,7 @@ package final class TestKDC: Sendable {
         in network: NetworkNamespace? = nil
     ) async throws -> TestKDC {
         for _ in 0..<10 {
-            let port = LoopbackPort.random()
-            guard !LoopbackPort.isTaken(port) else { continue }
+            let port = LoopbackPort.free()
             let kdc = try TestKDC(realm, port, lifetime, seconds, address, network)
             if try await kdc.start() { return kdc }
         }

@@ -26,6 +26,7 @@ package final class TestServer: Sendable {
             // Before it listens: the connections inherit it.
             setsockopt(listener, SOL_SOCKET, SO_RCVBUF, &receiveBuffer, socklen_t(MemoryLayout<Int32>.size))
         }
+        LoopbackPort.allowReuse(listener)
         port = try LoopbackAddress.bind(listener)
         guard listen(listener, 1024) == 0 else { throw TestServerError.cannotListen }
         state = Lock(State())
