@@ -228,7 +228,8 @@ struct FlowTests {
     @Test func idleAndTotalTimeAreLimited() async throws {
         let silent = try TestServer { $0.awaitEnd() }
         var idle = try ExchangeRequest(.get, silent.url())
-        idle.idleTimeout = .milliseconds(100)
+        // Time enough for the connection, of which the time-out is told as well.
+        idle.idleTimeout = .seconds(2)
         let first = await #expect(throws: LoadError.self) { try await transport.exchange(idle, via: path) }
         #expect(first?.code == .idleTimeout && first?.step == .response)
 
@@ -238,8 +239,9 @@ struct FlowTests {
             while connection.write("x") { usleep(10_000) }
         }
         var late = try ExchangeRequest(.get, dripping.url())
-        late.idleTimeout = .seconds(5)
-        late.deadline = .now + .milliseconds(300)
+        late.idleTimeout = .seconds(10)
+        // Behind the answer's head.
+        late.deadline = .now + .seconds(3)
         let response = try await transport.exchange(late, via: path)
         let second = await #expect(throws: LoadError.self) { try await response.body.collect(upTo: .megabytes(1)) }
         #expect(second?.code == .resourceTimeout)
@@ -257,8 +259,8 @@ struct FlowTests {
             for await _ in held {}
         }
         var request = try ExchangeRequest(.post, server.url(), body: body)
-        request.idleTimeout = .seconds(1)
-        request.deadline = .now + .seconds(6)
+        request.idleTimeout = .seconds(3)
+        request.deadline = .now + .seconds(20)
         let response = try await transport.exchange(request, via: path)
         #expect(response.head.status.code == 413)
         await #expect(throws: LoadError(.idleTimeout, "")) { try await response.body.collect(upTo: .bytes(2)) }

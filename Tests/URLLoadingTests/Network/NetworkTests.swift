@@ -146,11 +146,12 @@ import Testing
             connection.awaitEnd()
         }
         var request = LoadRequest(.get, try server.url())
-        request.options.idleTimeout = .milliseconds(200)
+        // Time enough for the connection and the answer's head.
+        request.options.idleTimeout = .seconds(2)
         let response = try await loading.session.bytes(for: request)
         await #expect(throws: LoadError(.idleTimeout, "")) { try await response.body.collect(upTo: .kilobytes(1)) }
         request.options.idleTimeout = nil
-        request.options.resourceTimeout = .milliseconds(200)
+        request.options.resourceTimeout = .seconds(1)
         await #expect(throws: LoadError(.resourceTimeout, "")) {
             try await loading.session.data(for: request, upTo: .kilobytes(1))
         }

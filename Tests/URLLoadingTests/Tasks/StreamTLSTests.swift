@@ -122,10 +122,11 @@ import Testing
     @Test func anAnswerThatDoesNotComeInTimeEndsIt() async throws {
         let server = try server()
         let delegate = AskedDelegate(session: { _ in
-            try? await Task.sleep(for: .seconds(10))
+            try? await Task.sleep(for: .seconds(30))
             return .cancel
         })
-        let session = try session(delegate, resourceTimeout: .milliseconds(300))
+        // Time enough for the connection.
+        let session = try session(delegate, resourceTimeout: .seconds(3))
         let stream = try await session.streamTask(to: server.endpoint)
         await #expect(throws: LoadError(.resourceTimeout, "")) { try await stream.startTLS() }
         #expect(try await eventually { server.openConnections == 0 })

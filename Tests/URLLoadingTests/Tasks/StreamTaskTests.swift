@@ -149,9 +149,10 @@ import Testing
 
     @Test func timeIsLimited() async throws {
         let server = try TestServer { $0.awaitEnd() }
-        let idle = try await session.streamTask(to: server.endpoint, idleTimeout: .milliseconds(150))
+        // Time enough for the connection.
+        let idle = try await session.streamTask(to: server.endpoint, idleTimeout: .seconds(2))
         await #expect(throws: LoadError(.idleTimeout, "")) { _ = try await idle.read() }
-        let late = try await session.streamTask(to: server.endpoint, resourceTimeout: .milliseconds(150))
+        let late = try await session.streamTask(to: server.endpoint, resourceTimeout: .seconds(2))
         await #expect(throws: LoadError(.resourceTimeout, "")) { _ = try await late.read() }
         #expect(try await eventually { server.openConnections == 0 })
     }
