@@ -1,4 +1,5 @@
 import HTTPTypes
+import SallyportBase
 import SallyportCore
 import SallyportLoading
 import TestSupport
@@ -105,6 +106,7 @@ import TransportTestSupport
     func aSecondAnswerIsNotTakenForTheNext(_ delay: Duration) async throws {
         let answer = Self.answer("Content-Length: 2", "ok")
         let planted = Self.answer("Content-Length: 4", "evil")
+        let count = Lock(0)
         let server = try TestServer { connection in
             while connection.readHead() != nil {
                 if delay == .zero {
@@ -114,12 +116,16 @@ import TransportTestSupport
                     connection.pause(delay)
                     connection.write(planted)
                 }
+                count.withLock { $0 += 1 }
             }
         }
         let ordeal = try Ordeal()
-        for _ in 0..<3 {
+        for number in 1...3 {
             #expect(try await ordeal.load(server).body == Array("ok".utf8))
-            try await Task.sleep(for: delay * 2)
+            // What comes while the next request is under way is an answer to it, as far as a client can tell.
+            #expect(try await eventually { count.withLock { $0 } == number })
+            // Our engine watches idle connections; libcurl looks when it takes one.
+            _ = try await eventually(within: .seconds(2)) { server.openConnections == 0 }
         }
     }
 }
