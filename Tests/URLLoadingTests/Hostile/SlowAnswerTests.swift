@@ -70,9 +70,13 @@ import TransportTestSupport
             guard connection.readHead() != nil else { return }
             connection.write("HTTP/1.1 200 OK\r\nContent-Length: \(first + 2 + last)\r\n\r\n")
             connection.write([UInt8](repeating: 1, count: first))
-            for time in [Duration.seconds(1), .milliseconds(500)] {
+            for more in 1...2 {
                 connection.write([2])
-                connection.pause(time)
+                // Nothing follows it until it has arrived.
+                let end = ContinuousClock.now + Soak.second
+                while received.withLock({ $0 }) < first + more, ContinuousClock.now < end {
+                    connection.pause(.milliseconds(5))
+                }
                 let count = received.withLock { $0 }
                 seen.withLock { $0.append(count) }
             }
