@@ -85,10 +85,12 @@ import Testing
         #expect(try await eventually { collector.seen.bytes > 0 })
         task.suspend()
         // What lay in the delegate's queue may still come.
-        try await Task.sleep(for: .milliseconds(200))
-        let before = collector.seen.bytes
-        try await Task.sleep(for: .milliseconds(300))
-        #expect(collector.seen.bytes == before && before < count)
+        let rests = try await eventually {
+            let before = collector.seen.bytes
+            try await Task.sleep(for: .milliseconds(300))
+            return collector.seen.bytes == before
+        }
+        #expect(rests && collector.seen.bytes < count)
         task.resume()
         let seen = try await collector.end()
         #expect(seen.error == nil && collector.seen.bytes == count)
