@@ -85,6 +85,8 @@ struct SecureSocketTests {
             try await socket.write()
             #expect(await socket.writeStream.bytesUnread == 0)
             #expect(try await eventually { observer.current.text.hasSuffix("hello \(turn) ") })
+            // The state that it notes is the one in which it is told.
+            #expect(try await observer.isTold(.onRead, times: turn))
             try await socket.disconnect()
             #expect(try await observer.isTold(.onClose, times: turn))
             #expect(await socket.socketState == .disconnected)
@@ -227,10 +229,12 @@ struct SecureSocketTests {
     }
 
     @Test func moreThanTheOutboundLimitIsRefusedAndKept() async throws {
+        let reads = Lock(false)
         let server = try TestServer { connection in
-            usleep(500_000)
+            while !reads.withLock({ $0 }) { connection.pause(.milliseconds(5)) }
             connection.awaitEnd()
         }
+        defer { reads.withLock { $0 = true } }
         let socket = try socket(server, isSecure: false) { $0.outboundLimit = .megabytes(1) }
         try await socket.connect()
         #expect(try await observer.isTold(.onOpen))
@@ -245,6 +249,7 @@ struct SecureSocketTests {
         #expect(refused)
         #expect(await socket.writeStream.bytesUnread == 1 << 20)
         #expect(await socket.socketState == .open)
+        reads.withLock { $0 = true }
         #expect(try await eventually { (try? await socket.write()) != nil })
     }
 
