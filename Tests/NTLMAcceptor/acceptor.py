@@ -3,11 +3,12 @@ messages (MIC), and the channel binding.
 
 Prints its port, then a line for each answer: connection, method, path, status, user or "-", octets of the request's body,
 and what the last message had: "mic", "bindings", "v1". What lies at /kept may be stored, /open is for all. SIGUSR1 ends
-all connections.
+all connections, and says "ended" on standard error.
 """
 
 import argparse
 import base64
+import contextlib
 import hashlib
 import http.server
 import os
@@ -168,7 +169,10 @@ class Server(http.server.ThreadingHTTPServer):
 
 def end_connections(*_):
     for connection in list(open_sockets):
-        connection.shutdown(socket.SHUT_RDWR)
+        # The client may have ended it meanwhile.
+        with contextlib.suppress(OSError):
+            connection.shutdown(socket.SHUT_RDWR)
+    os.write(2, b"ended\n")
 
 
 expected = bindings()

@@ -48,13 +48,25 @@ package enum LoopbackPort {
         return true
     }
 
-    /// The same without a connection: by the kernel's table, in which LISTEN is 0A (proc(5)).
+    /// The same without a connection.
     static func isListening(_ port: UInt16) -> Bool {
-        let place = ":" + String(format: "%04X", port)
+        sockets.contains { $0.local.hasSuffix(place(port)) && $0.state == "0A" }
+    }
+
+    /// Whether a client has a connection to it of which it has not ended its side: ESTABLISHED or CLOSE_WAIT.
+    static func hasClients(_ port: UInt16) -> Bool {
+        sockets.contains { $0.remote.hasSuffix(place(port)) && ["01", "08"].contains($0.state) }
+    }
+
+    private static func place(_ port: UInt16) -> String { ":" + String(format: "%04X", port) }
+
+    /// The kernel's table, in which the state LISTEN is 0A (proc(5)).
+    private static var sockets: [(local: Substring, remote: Substring, state: Substring)] {
         let lines = KernelFile.text("/proc/net/tcp")?.split(separator: "\n") ?? []
-        return lines.contains { line in
+        return lines.compactMap { line in
             let fields = line.split(separator: " ")
-            return fields.count > 3 && fields[1].hasSuffix(place) && fields[3] == "0A"
+            guard fields.count > 3 else { return nil }
+            return (local: fields[1], remote: fields[2], state: fields[3])
         }
     }
 

@@ -73,10 +73,14 @@ package final class NTLMAcceptor: Sendable {
         }
     }
 
-    /// Ends all connections.
+    /// Ends all connections, and returns once clients know of it that watch theirs while they are idle.
     package func closeConnections() async throws {
+        func ends() -> Int { process.error.split(separator: "\n").count { $0 == "ended" } }
+        let before = ends()
         process.signal(SIGUSR1)
-        try await Task.sleep(for: .milliseconds(200))
+        guard try await eventually({ ends() > before }) else { throw Unexpected("no end: \(process.error)") }
+        // libcurl looks at a connection when it takes one, and has its end open until then.
+        _ = try await eventually(within: .seconds(2)) { !LoopbackPort.hasClients(port) }
     }
 
     /// The log, once it has so many lines.
