@@ -48,6 +48,17 @@ until_true() {
     done
 }
 
+# asked FILE: how often the server was asked for a file, as its log says.
+asked() { grep -c "\"GET /$1 " "$log" || true; }
+is_asked() { [ "$(asked "$1")" -gt "$2" ]; }
+
+# seen FILE TIMES: what the server's log says of the request behind so many. nginx writes it a moment after the client has
+# its answer.
+seen() {
+    until_true 10 is_asked "$1" "$2" || true
+    grep "\"GET /$1 " "$log" | tail -n 1 || true
+}
+
 # json FIELD < OBJECT: a text or number of a flat JSON object.
 json() { sed -nE 's/.*"'"$1"'":("([^"]*)"|(-?[0-9.]+|true|false)).*/\2\3/p' | head -n 1; }
 
@@ -105,6 +116,9 @@ CONF
     sed -i '/^    access_log /d' "$work/nginx.conf"
 }
 
+# Whether nginx is ready, or has ended since another has its port.
+is_decided() { [ -s "$work/nginx.pid" ] || ! kill -0 "$1" 2>/dev/null; }
+
 start_intranet() {
     mkdir "$site"
     echo "The figures of today." >"$site/report.txt"
@@ -118,12 +132,13 @@ start_intranet() {
     chmod 0644 "$site"/*
     local try
     for try in 1 2 3 4 5; do
-        port=$((20000 + (RANDOM % 20000)))
+        # Below the ports of outgoing connections.
+        port=$((32000 + (RANDOM % 768)))
         write_nginx_configuration "$port"
         nginx -e "$work/nginx.err" -c "$work/nginx.conf" &
         local pid=$!
         started+=("$pid")
-        until_true 5 test -s "$work/nginx.pid" && kill -0 "$pid" 2>/dev/null && return
+        until_true 30 is_decided "$pid" && kill -0 "$pid" 2>/dev/null && return
     done
     fail "intranet server"
 }
