@@ -80,7 +80,7 @@ import Testing
             looks.withLock { $0 += 1 }
             return .well
         }
-        try await Self.watching([hanging, other], patience: .milliseconds(200)) { health in
+        try await Self.watching([hanging, other], patience: .seconds(2)) { health in
             let hasFailed = try await eventually { await health.states()[0].finding == .failed("It does not answer.") }
             #expect(hasFailed)
             let seen = looks.withLock { $0 }
