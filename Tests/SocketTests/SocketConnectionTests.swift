@@ -301,7 +301,7 @@ struct SocketConnectionTests {
 
     @Test func idleConnectionsEnd() async throws {
         let server = try world.mirror(isSecure: false)
-        let connection = try await app.open(server, isSecure: false) { $0.idleTimeout = .milliseconds(200) }
+        let connection = try await app.open(server, isSecure: false) { $0.idleTimeout = .seconds(2) }
         let error = await #expect(throws: LoadError.self) { try await connection.read() }
         #expect(error?.code == .idleTimeout)
         await #expect(throws: LoadError(.idleTimeout, "")) { try await connection.write("late") }
@@ -338,9 +338,7 @@ struct SocketConnectionTests {
     }
 
     @Test func aServerThatDoesNotAnswerIsATimeOut() async throws {
-        let server = try TestServer {
-            _ = $0.read(); usleep(2_000_000)
-        }
+        let server = try TestServer { $0.awaitEnd() }
         let error = await #expect(throws: LoadError.self) {
             try await app.open(server, isSecure: true) { $0.connectTimeout = .milliseconds(200) }
         }

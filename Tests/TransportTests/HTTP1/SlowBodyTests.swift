@@ -37,11 +37,14 @@ struct SlowBodyTests {
 
         func takes(_ chunk: [UInt8]) { taken.withLock { $0 += chunk.count } }
 
-        /// Waits until the server has nothing more to write, or no room to write it.
+        /// Waits until the server has nothing more to write, or no room to write it: the count did not grow for a while,
+        /// ten looks in a row, since a thread may get no processor meanwhile.
         func isHeldUp() async throws {
-            var before = -1
-            while written.withLock({ $0 }) != before {
-                before = written.withLock { $0 }
+            var (before, looks) = (-1, 0)
+            while looks < 10 {
+                let now = written.withLock { $0 }
+                looks = now == before ? looks + 1 : 0
+                before = now
                 try await Task.sleep(for: .milliseconds(20))
             }
         }

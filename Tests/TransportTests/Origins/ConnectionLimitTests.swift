@@ -115,8 +115,8 @@ struct ConnectionLimitTests {
         request.connectionsPerOrigin = 1
         request.idleTimeout = .milliseconds(50)
         request.connectTimeout = .milliseconds(50)
-        request.deadline = .now + .milliseconds(300)
         let start = ContinuousClock.now
+        request.deadline = .now + .milliseconds(300)
         let error = await #expect(throws: LoadError.self) { try await transport.exchange(request, via: path) }
         #expect(error?.code == .resourceTimeout && error?.step == .routing, "\(String(describing: error))")
         #expect(ContinuousClock.now - start >= .milliseconds(290))
