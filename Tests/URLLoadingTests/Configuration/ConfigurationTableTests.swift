@@ -29,8 +29,8 @@ struct ConfigurationTableTests {
     @Test(arguments: Way.allCases)
     func theIdleTimeoutEndsASilentLoad(_ way: Way) async throws {
         let routes = try Routes(way)
-        routes.site.answer { _ in Thread.sleep(forTimeInterval: 2) }
-        let session = try routes.session { $0.idleTimeout = .milliseconds(300) }
+        routes.site.answer { _ in Thread.sleep(forTimeInterval: 10) }
+        let session = try routes.session { $0.idleTimeout = .seconds(2) }
         #expect(await session.failure(try routes.site.request())?.code == .idleTimeout)
     }
 

@@ -166,8 +166,9 @@ import TransportTestSupport
         let port = whole.port
         let stalled = try TestServer { $0.relay(to: port, stallingAfter: count) }
         var ordeal = ordeal
-        (ordeal.idleTimeout, ordeal.resourceTimeout) = (.milliseconds(500), .seconds(8))
-        let failure = try await ordeal.failure(stalled, scheme: "https", within: .seconds(6))
+        // Time enough for the connection.
+        (ordeal.idleTimeout, ordeal.resourceTimeout) = (.seconds(2), .seconds(15))
+        let failure = try await ordeal.failure(stalled, scheme: "https")
         #expect(failure?.code == .idleTimeout && failure?.step == .serverTLS, "\(String(describing: failure))")
         withExtendedLifetime(whole) {}
     }

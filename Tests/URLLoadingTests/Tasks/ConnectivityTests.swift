@@ -153,7 +153,7 @@ import Testing
         let system = system(client(failing: .max, with: .relayUnreachable), InfrastructureBoard(.unreachable))
         let session = system.makeSession(delegate: Told { _ in try? await Task.sleep(for: .seconds(50)) })
         var limited = try waiting
-        limited.options.resourceTimeout = .milliseconds(150)
+        limited.options.resourceTimeout = .seconds(1)
         let request = limited
         let start = ContinuousClock.now
         let error = await #expect(throws: LoadError.self) { _ = try await session.data(for: request) }
