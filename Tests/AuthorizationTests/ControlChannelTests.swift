@@ -79,16 +79,16 @@ import Testing
         let fixture = try Fixture()
         let store = try await fixture.store()
         let authorization = try fixture.authorization(on: store)
-        await #expect(throws: LoadError(.notAuthorized, "")) { _ = try await authorization.probe(within: .seconds(1)) }
+        await #expect(throws: LoadError(.notAuthorized, "")) { _ = try await authorization.probe(within: .seconds(10)) }
         try await authorization.activate(link: fixture.gateway.link())
-        try await authorization.probe(within: .seconds(1))
+        try await authorization.probe(within: .seconds(10))
         let sent = try #require(fixture.gateway.sent.last)
         #expect(sent.target == ControlAPI.Path.health && sent.identity == nil && sent.isAlone)
         let authority = try fixture.gateway.authority.der
         #expect(sent.trust == .authorities([authority]))
         fixture.gateway.state.withLock { $0.statuses[ControlAPI.Path.health] = 500 }
         await #expect(throws: LoadError(.protocolViolation, "")) {
-            _ = try await authorization.probe(within: .seconds(1))
+            _ = try await authorization.probe(within: .seconds(10))
         }
     }
 

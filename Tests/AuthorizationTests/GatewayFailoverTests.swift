@@ -114,7 +114,7 @@ import Testing
         _ = try await authorization.authToken(for: .init(challenge: "c", server: "s"))
         let name = try #require(DNSName("a.example"))
         _ = try await authorization.outcome(of: DNSMessage(query: .init(name, .a)))
-        try await authorization.probe(within: .seconds(2))
+        try await authorization.probe(within: .seconds(10))
         for path in [AuthTokenAPI.Path.issue, ControlAPI.Path.names, ControlAPI.Path.health] {
             #expect(fixture.gateway.sent(to: path).last.map { "\($0.gateway)" } == second)
         }
