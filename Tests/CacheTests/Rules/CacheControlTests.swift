@@ -1,4 +1,5 @@
 import HTTPTypes
+import TestSupport
 import Testing
 
 @testable import SallyportCache
@@ -82,8 +83,8 @@ import Testing
 
     /// Reading is linear: a search for the end of each quote would take minutes.
     @Test func manyQuotesWithoutEndAreReadQuickly() {
-        let start = ContinuousClock.now
+        let start = processorTime()
         #expect(read("x=\"" + String(repeating: "\\\"", count: 30_000) + ", no-store").noStore)
-        #expect(ContinuousClock.now - start < .seconds(5))
+        #expect(processorTime() - start < .seconds(5))
     }
 }

@@ -1,4 +1,3 @@
-import Glibc
 import HTTPTypes
 import SallyportBase
 import SallyportCore
@@ -23,11 +22,7 @@ struct EndedConnectionTests {
         await withTaskExecutorPreference(loops.loops[0]) { await Self.timeOfThread() }
     }
 
-    @concurrent private static func timeOfThread() async -> Duration {
-        var time = timespec()
-        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
-        return .seconds(time.tv_sec) + .nanoseconds(time.tv_nsec)
-    }
+    @concurrent private static func timeOfThread() async -> Duration { TestSupport.processorTime() }
 
     /// The reason is asked for meanwhile, and the loss is known to the pool once.
     @Test func aLossThatWaitsForItsReasonIsToldOnceAndStopsTheConnection() async throws {
