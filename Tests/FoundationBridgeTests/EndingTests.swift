@@ -42,7 +42,7 @@ import Testing
             load.cancel()
             await #expect(throws: (any Error).self) { try await load.value }
         }
-        #expect(try await eventually(within: .seconds(5)) { isLeft() })
+        #expect(try await eventually { isLeft() })
     }
 
     @Test func aTaskThatIsCancelledBeforeItsStartLoadsNothing() async throws {
@@ -65,7 +65,7 @@ import Testing
         let error = try await collector.end().error as? URLError
         #expect(error?.code == .userAuthenticationRequired && error?.loadError?.code == .withdrawn)
         #expect((error?.loadError?.underlying as? AccessDenied)?.code == .wiped)
-        #expect(try await eventually(within: .seconds(5)) { isLeft() })
+        #expect(try await eventually { isLeft() })
         let url = try server.native()
         let later = try await failure { _ = try await session.data(from: url) }
         #expect(later.loadError?.code == .withdrawn)

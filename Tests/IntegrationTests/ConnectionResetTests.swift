@@ -64,7 +64,7 @@ import Testing
             #expect(try await eventually(within: .seconds(30)) { delegate.isWaiting })
             app.sallyport.diagnostics.forceResetAllConnections()
             try await app.site.startGateway()
-            #expect(try await eventually(within: .seconds(6)) { app.sallyport.reachability.status.isReachable })
+            #expect(try await eventually { app.sallyport.reachability.status.isReachable })
             let answer = try await load.value
             #expect(answer.head.status.code == 200)
             #expect(String(decoding: answer.body, as: UTF8.self) == "The figures of today.\n")
@@ -247,7 +247,7 @@ import Testing
             // On its way, or waiting for a connection: either ends.
             try await Task.sleep(for: .milliseconds(200))
             app.sallyport.diagnostics.forceResetAllConnections()
-            #expect(try await eventually(within: .seconds(5)) { asked.withLock { $0?.code } == .networkError })
+            #expect(try await eventually { asked.withLock { $0?.code } == .networkError })
             app.site.gateway.signal(SIGCONT)
             #expect(try await eventually { app.sallyport.reachability.isPushChannelAvailable })
             #expect(try await app.sallyport.names.lookUp(Intranet.name).exists)

@@ -48,7 +48,7 @@ import Testing
         let both = Lock(0)
         let site = try await Site { _, _ in
             both.withLock { $0 += 1 }
-            _ = try? await eventually(within: .seconds(5)) { both.withLock { $0 } == 2 }
+            _ = try? await eventually(within: .seconds(20)) { both.withLock { $0 } == 2 }
             return .fresh()
         }
         async let one = site.get("/", trust: usual)

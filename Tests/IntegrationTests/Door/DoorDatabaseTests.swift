@@ -34,12 +34,12 @@ import Testing
         let database = try await Database.start()
         let query = "select client_addr, 6 * 7, (select ssl from pg_stat_ssl where pid = pg_backend_pid()) "
         let asked = try await database.psql(query + "from pg_stat_activity where pid = pg_backend_pid()")
-            .outcome(within: .seconds(15))
+            .outcome()
         #expect(asked.status == 0 && asked.output == "\(Intranet.egress)|42|t\n", "\(asked.error)")
-        let wrong = try await database.psql("select 1", as: "other.corp.example").outcome(within: .seconds(15))
+        let wrong = try await database.psql("select 1", as: "other.corp.example").outcome()
         #expect(wrong.status == 2 && wrong.error.contains("does not match host name"), "\(wrong.error)")
         let unlisted = try await database.psql("select 1", at: database.door.forwardedPorts[1])
-            .outcome(within: .seconds(15))
+            .outcome()
         #expect(unlisted.status == 2, "\(unlisted.error)")
         #expect(try await eventually { database.door.records.count == 3 })
         let records = database.door.records
@@ -55,16 +55,16 @@ import Testing
         let counting = "select count(*) from pg_stat_activity where query like '%pg_sleep(60)'"
         #expect(
             try await eventually {
-                try await database.psql(counting).outcome(within: .seconds(15)).output == "1\n"
+                try await database.psql(counting).outcome().output == "1\n"
             })
         #expect(session.isRunning)
         try await database.world.wipe()
         #expect(try await eventually(within: Soak.second) { !session.isRunning })
-        let outcome = try await session.outcome(within: .seconds(10))
+        let outcome = try await session.outcome()
         #expect(outcome.status == 2 && outcome.output.isEmpty, "\(outcome.error)")
         #expect(outcome.error.contains("server closed the connection"), "\(outcome.error)")
         #expect(try await eventually { database.door.records.contains { $0.end == "withdrawn" } })
-        let again = try await database.psql("select 1").outcome(within: .seconds(15))
+        let again = try await database.psql("select 1").outcome()
         #expect(again.status == 2, "\(again.output)")
     }
 }

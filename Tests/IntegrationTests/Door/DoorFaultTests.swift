@@ -8,7 +8,7 @@ import Testing
         try ChildProcess(
             "/usr/bin/env",
             [
-                "curl", "-sS", "-N", "--max-time", "15", "--cacert", world.inside.authorityFile, "--proxy", proxy,
+                "curl", "-sS", "-N", "--max-time", "50", "--cacert", world.inside.authorityFile, "--proxy", proxy,
                 "\(world.inside.url)\(path)",
             ])
     }
@@ -22,10 +22,10 @@ import Testing
         #expect(try await eventually { loading.output.count >= 256 }, "\(loading.error)")
         try await world.site.admin("server", "remove", "\(Intranet.name):\(world.inside.port)")
         #expect(try await eventually(within: Soak.second) { !loading.isRunning })
-        let outcome = try await loading.outcome(within: .seconds(10))
+        let outcome = try await loading.outcome()
         #expect([18, 56].contains(outcome.status), "\(outcome.status) \(outcome.error)")
         #expect(try await eventually { door.records.map(\.end) == ["refusedByPolicy"] }, "\(door.records)")
-        let again = try await curl(world, door.http, "/report.txt").outcome(within: .seconds(15))
+        let again = try await curl(world, door.http, "/report.txt").outcome()
         #expect(again.status == 56 && again.error.contains("403"), "\(again.error)")
     }
 
@@ -35,14 +35,14 @@ import Testing
         let loading = try curl(world, door.http, "/slow.txt")
         #expect(try await eventually { loading.output.count >= 256 }, "\(loading.error)")
         try await world.site.stopGateway(by: SIGKILL)
-        let outcome = try await loading.outcome(within: .seconds(5))
+        let outcome = try await loading.outcome(within: .seconds(20))
         #expect([18, 56].contains(outcome.status), "\(outcome.status) \(outcome.error)")
-        let without = try await curl(world, door.http, "/report.txt").outcome(within: .seconds(15))
+        let without = try await curl(world, door.http, "/report.txt").outcome()
         #expect(without.status == 56 && without.error.contains("50"), "\(without.error)")
         try await world.site.startGateway()
         #expect(
-            try await eventually(within: .seconds(15)) {
-                try await curl(world, door.http, "/report.txt").outcome(within: .seconds(15)).status == 0
+            try await eventually(within: .seconds(60)) {
+                try await curl(world, door.http, "/report.txt").outcome().status == 0
             })
         #expect(try await door.close() == 0)
     }
@@ -92,7 +92,7 @@ import Testing
         let socket = world.site.folder.file("door.sock")
         let killed = try await world.openDoor("--socket", socket)
         killed.process.signal(SIGKILL)
-        _ = try await killed.process.outcome(within: .seconds(10))
+        _ = try await killed.process.outcome()
         #expect(FileManager.default.fileExists(atPath: socket))
         let (url, trust) = ("\(world.inside.url)/report.txt", world.inside.authorityFile)
         let fetched = try await world.site.fetch(url, world.store, "--ca", trust)
@@ -100,7 +100,7 @@ import Testing
         let none = try await sallyport("proxy", "env", "--store", world.store)
         #expect(none.status == 69, "\(none.status) \(none.error)")
         let door = try await world.openDoor("--socket", socket)
-        let asked = try await curl(world, "socks5h://localhost\(socket)", "/report.txt").outcome(within: .seconds(15))
+        let asked = try await curl(world, "socks5h://localhost\(socket)", "/report.txt").outcome()
         #expect(asked.status == 0, "\(asked.error)")
         #expect(try await door.close() == 0)
     }
@@ -112,14 +112,14 @@ import Testing
         for place in [["--listen", "127.0.0.1:\(door.port)"], ["--socket", socket]] {
             let second = try await ChildProcess(
                 Programs.built("sallyport"), ["proxy", "--store", other, "--json"] + place
-            ).outcome(within: .seconds(15))
+            ).outcome()
             #expect(second.status == 75, "\(second.status) \(second.error)")
             #expect(try second.failure().name == "inUse", "\(second.error)")
         }
         let same = try await sallyport("proxy", "--store", world.store)
         #expect(same.status == 75, "\(same.status) \(same.error)")
         for proxy in [door.http, "socks5h://localhost\(socket)"] {
-            let asked = try await curl(world, proxy, "/report.txt").outcome(within: .seconds(15))
+            let asked = try await curl(world, proxy, "/report.txt").outcome()
             #expect(asked.status == 0, "\(asked.error)")
         }
         #expect(try await door.close() == 0)

@@ -31,7 +31,7 @@ import Testing
         let child = try world.running(["sh", "-c", script])
         #expect(try await eventually { child.output == "ready\n" })
         child.signal(signal)
-        let outcome = try await child.outcome(within: .seconds(10))
+        let outcome = try await child.outcome()
         #expect(outcome.status == 9 && outcome.output == "ready\ntold\n", "\(outcome.error)")
     }
 
@@ -50,8 +50,8 @@ import Testing
         let door = isDoorOpen ? try await world.openDoor() : nil
         let server = try TestServer { $0.awaitEnd() }
         let script = """
-            curl -sS --max-time 10 \(world.inside.url)/report.txt
-            curl -sS --max-time 10 -o /dev/null -w '%{http_connect}\\n' \(world.inside.unlistedURL)/ 2>/dev/null
+            curl -sS --max-time 40 \(world.inside.url)/report.txt
+            curl -sS --max-time 40 -o /dev/null -w '%{http_connect}\\n' \(world.inside.unlistedURL)/ 2>/dev/null
             for place in \(Intranet.address) \(world.inside.plainPort) 127.0.0.1 \(server.port) 192.0.2.1 443; do
                 if [ -z "$host" ]; then host=$place; continue; fi
                 curl -sS --noproxy '*' --max-time 2 "http://$host:$place/" >/dev/null 2>&1 && echo "reached $host"
@@ -70,7 +70,7 @@ import Testing
             ["sh", "-c", "trap 'exit 9' TERM; echo ready; while :; do sleep 0.05; done"], options: ["--isolate"])
         #expect(try await eventually { child.output == "ready\n" }, "\(child.error)")
         child.signal(SIGTERM)
-        #expect(try await child.outcome(within: .seconds(10)).status == 9)
+        #expect(try await child.outcome().status == 9)
         if let door { #expect(try await door.close() == 0) }
     }
 
@@ -92,7 +92,7 @@ import Testing
         #expect(try await eventually { child.output.count >= 256 }, "\(child.error)")
         try await world.wipe()
         #expect(try await eventually(within: Soak.second) { !child.isRunning })
-        let outcome = try await child.outcome(within: .seconds(10))
+        let outcome = try await child.outcome()
         // 18: part of a file; 56 where TLS was cut off without a word.
         #expect([18, 56].contains(outcome.status), "\(outcome.status) \(outcome.error)")
     }

@@ -39,7 +39,7 @@ struct DoorWorld {
 
     func run(
         _ program: String..., options: [String] = [], environment: [String: String] = [:],
-        within limit: Duration = .seconds(15)
+        within limit: Duration = .seconds(60)
     ) async throws -> Outcome {
         try await running(program, options: options, environment: environment).outcome(within: limit)
     }
@@ -162,7 +162,7 @@ final class OpenDoor: Sendable {
             Programs.built("sallyport"),
             ["proxy", "--store", store, "--listen", "127.0.0.1:0", "--log", recordFile, "--json"] + options)
         self.process = process
-        let isReady = try await eventually(within: .seconds(15)) {
+        let isReady = try await eventually {
             process.output.hasSuffix("\n") || !process.isRunning
         }
         try #require(isReady && process.isRunning, "\(process.error)")
@@ -191,14 +191,14 @@ final class OpenDoor: Sendable {
     /// Ends it, and waits until it has ended.
     func close() async throws -> Int32 {
         process.signal(SIGTERM)
-        return try await process.outcome(within: .seconds(10)).status
+        return try await process.outcome().status
     }
 }
 
 /// Runs a program of the system, found on the path.
 func program(
     _ words: String..., input: String? = nil, environment: [String: String] = [:],
-    within limit: Duration = .seconds(15)
+    within limit: Duration = .seconds(60)
 ) async throws -> Outcome {
     try await ChildProcess("/usr/bin/env", words, input: input, environment: environment).outcome(within: limit)
 }

@@ -1,6 +1,8 @@
 /// Whether a condition that another thread or process brings about comes true within a time; asked every 5 ms.
+///
+/// - Parameter limit: long, since no test that passes waits for its end; where the time is the promise, it is given.
 package func eventually(
-    within limit: Duration = .seconds(10), isolation: isolated (any Actor)? = #isolation,
+    within limit: Duration = .seconds(30), isolation: isolated (any Actor)? = #isolation,
     _ isTrue: () async throws -> Bool
 ) async throws -> Bool {
     let end = ContinuousClock.now + limit
