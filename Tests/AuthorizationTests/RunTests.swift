@@ -3,6 +3,7 @@ import SallyportBase
 import SallyportCore
 import SallyportLoading
 import SallyportWire
+import TestSupport
 import Testing
 
 @Suite("A running authorization", .timeLimit(.minutes(1))) struct RunTests {
@@ -24,12 +25,7 @@ import Testing
         let event = ControlEvent(.replaced, id: 7).serverSentEvent.serialized
         fixture.gateway.state.withLock { $0.events = [event] }
         async let running: Void = authorization.run()
-        var turns = 0
-        while !fixture.clock.sleeps.contains(.seconds(60)) && turns < 100_000 {
-            turns += 1
-            await Task.yield()
-        }
-        #expect(fixture.clock.sleeps.contains(.seconds(60)))
+        #expect(try await eventually { fixture.clock.sleeps.contains(.seconds(60)) })
         authorization.shutdown()
         await running
     }

@@ -181,7 +181,7 @@ import Testing
         let site = try await Site.start()
         let store = try await site.activatedStore()
         try await site.gateway.pause()
-        let (report, outcome) = try await doctor(store, "--max-time", "1")
+        let (report, outcome) = try await doctor(store, "--max-time", "4")
         #expect(report.failed == ["port", "relay"] && outcome.status == 69, "\(outcome.output)")
         #expect(report.advice.contains("see that it runs"))
         site.gateway.signal(SIGCONT)

@@ -48,7 +48,7 @@ import Testing
         }
         defer { server.stop() }
         try await site.admin("cluster", "set", "branch", "localhost:\(server.port)")
-        let (report, outcome) = try await doctor(store, "--max-time", "3")
+        let (report, outcome) = try await doctor(store, "--max-time", "8")
         #expect(report.failed == ["relay"], "\(outcome.output)")
         let expected: (status: Int32, advice: String) =
             switch impostor {

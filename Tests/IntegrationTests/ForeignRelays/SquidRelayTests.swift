@@ -105,8 +105,8 @@ struct SquidRelayTests {
         #expect(try await foreign.status(foreign.url("/report.txt"), as: client) == "503")
         let time = ContinuousClock.now - start
         foreign.site.gateway.signal(SIGCONT)
-        // A question has two seconds.
-        #expect(time > .seconds(1) && time < .seconds(10), "\(time)")
+        // A question has two seconds; the start of the program that asks is in it.
+        #expect(time > .seconds(1) && time < .seconds(20), "\(time)")
         #expect(
             try await eventually(within: .seconds(20)) {
                 try await foreign.status(foreign.url("/report.txt"), as: client) == "200"
