@@ -112,7 +112,7 @@ soak: dependencies ## Long runs: transfers with random cancellation, 1 GiB throu
 	$(SWIFT) build -c release --scratch-path .build-release --product sallyport
 	@status=0; \
 	gateway="$$($(SWIFT) build -c release --scratch-path .build-release --show-bin-path)/sallyport"; \
-	SALLYPORT_SOAK_GATEWAY="$$gateway" SALLYPORT_SOAK=$(SOAK) SWIFT="$(SWIFT)" Tests/Scripts/swift test --skip-build --disable-xctest --no-parallel --filter 'Soak|ConnectionFloodTests|TunnelLoadTests|aLargeFileArrivesWhole|KillTests|PowerCutTests|FlipTests|ModelTests|WithinASecond|WithinTheNextSecond|FleetFailoverTests' || status=1; \
+	SALLYPORT_SOAK_GATEWAY="$$gateway" SALLYPORT_SOAK=$(SOAK) SWIFT="$(SWIFT)" Tests/Scripts/swift test --skip-build --disable-xctest --no-parallel --filter 'Soak|ConnectionFloodTests|TunnelLoadTests|aLargeFileArrivesWhole|KillTests|PowerCutTests|FlipTests|ModelTests|WithinASecond|WithinTheNextSecond|FleetFailoverTests|NamespaceTests' || status=1; \
 	SALLYPORT_TEST_RACES=1000 SWIFT="$(SWIFT)" Tests/Scripts/with-postgresql \
 		Tests/Scripts/test --filter FleetRaceTests || status=1; \
 	SWIFT="$(SWIFT)" Tests/Fuzz/run $(FUZZ) || status=1; \

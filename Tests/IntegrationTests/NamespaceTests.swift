@@ -21,6 +21,9 @@ struct NamespaceTests {
         }
     }
 
+    /// Milliseconds in which a loss or a return is told; in the suite, what a busy machine adds is in it.
+    private static let limit = Soak.isOn ? 5000 : 15_000
+
     private static var now: Int {
         var time = timespec()
         clock_gettime(CLOCK_MONOTONIC, &time)
@@ -33,7 +36,7 @@ struct NamespaceTests {
     }
 
     private func first(
-        _ app: ChildProcess, since start: Int, within limit: Duration = .seconds(15), _ isWanted: (Told) -> Bool
+        _ app: ChildProcess, since start: Int, within limit: Duration = .seconds(30), _ isWanted: (Told) -> Bool
     ) async throws -> Told {
         let isThere = try await eventually(within: limit) { told(app).contains { $0.at >= start && isWanted($0) } }
         try #require(isThere, "\(app.output)\n\(app.error)")
@@ -69,7 +72,7 @@ struct NamespaceTests {
         // It happened between the two.
         let isPulled = Self.now
         let loss = try await first(app, since: pulled) { !$0.isReachable }
-        #expect(loss.at - isPulled <= 5000 && loss.at - pulled >= 2000, "\(loss.at - isPulled) ms")
+        #expect(loss.at - isPulled <= Self.limit && loss.at - pulled >= 2000, "\(loss.at - isPulled) ms")
         _ = try await first(app, since: pulled) { !$0.hasNetwork }
 
         let plugged = Self.now
@@ -105,13 +108,13 @@ struct NamespaceTests {
         try await wire.silence(true)
         let isCut = Self.now
         let loss = try await first(app, since: cut) { !$0.isReachable }
-        #expect(loss.at - isCut <= 5000 && loss.at - cut >= 2000, "\(loss.at - isCut) ms")
+        #expect(loss.at - isCut <= Self.limit && loss.at - cut >= 2000, "\(loss.at - isCut) ms")
         #expect(loss.hasNetwork)
         let back = Self.now
         try await wire.silence(false)
         let isBack = Self.now
         let found = try await first(app, since: back) { $0.isReachable }
-        #expect(found.at - isBack <= 5000, "\(found.at - isBack) ms")
+        #expect(found.at - isBack <= Self.limit, "\(found.at - isBack) ms")
         _ = try await first(app, since: back) { $0.isReachable && $0.hasPush }
         app.signal(SIGTERM)
         _ = try? await app.outcome(within: .seconds(10))
@@ -125,12 +128,12 @@ struct NamespaceTests {
         await wire.stopGateway()
         let isOver = Self.now
         let loss = try await first(app, since: ended) { !$0.isReachable }
-        #expect(loss.at - isOver <= 5000 && !loss.hasPush)
+        #expect(loss.at - isOver <= Self.limit && !loss.hasPush)
         let started = Self.now
         try await wire.startGateway()
         let ready = Self.now
         let back = try await first(app, since: started) { $0.isReachable }
-        #expect(back.at - ready <= 5000, "\(back.at - ready) ms")
+        #expect(back.at - ready <= Self.limit, "\(back.at - ready) ms")
         app.signal(SIGTERM)
         _ = try? await app.outcome(within: .seconds(10))
     }
