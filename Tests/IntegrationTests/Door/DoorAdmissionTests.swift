@@ -86,6 +86,6 @@ struct DoorAdmissionTests {
         }
         let unasked = try await curl(door.http, world)
         #expect(unasked.output.hasSuffix("407"), "\(unasked.output)\(unasked.error)")
-        #expect(world.inside.log.count == 3)
+        #expect(try await eventually { world.inside.log.count == 3 }, "\(world.inside.log)")
     }
 }

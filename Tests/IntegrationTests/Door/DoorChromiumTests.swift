@@ -11,7 +11,7 @@ import Testing
         let proxy = "\(scheme)://127.0.0.1:\(door.port)"
         let page = try await Chromium(world, proxy).content(of: "\(world.inside.url)/page.html")
         #expect(page.contains("script: 42 The figures of today."), "\(page)")
-        #expect(world.inside.log.contains { $0.contains("GET /page.html") })
+        #expect(try await eventually { world.inside.log.contains { $0.contains("GET /page.html") } })
         #expect(world.inside.log.allSatisfy { $0.hasPrefix("\(Intranet.egress) ") }, "\(world.inside.log)")
         // Chromium shows a page of its own in the place of one that it does not get.
         let refused = try await Chromium(world, proxy).content(of: "\(world.inside.unlistedURL)/page.html")

@@ -52,7 +52,10 @@ struct SquidRelayTests {
         #expect(try await foreign.status(foreign.url("/report.txt"), as: client) == "403")
         try await foreign.site.admin("unblock", client.instance)
         #expect(try await foreign.status(foreign.url("/report.txt"), as: client) == "200")
-        #expect(squid.log.contains { $0.contains("200 CONNECT") && $0.contains(client.instance) }, "\(squid.log)")
+        let isLogged = try await eventually {
+            squid.log.contains { $0.contains("200 CONNECT") && $0.contains(client.instance) }
+        }
+        #expect(isLogged, "\(squid.log)")
     }
 
     /// Squid refuses these unless its configuration says otherwise.

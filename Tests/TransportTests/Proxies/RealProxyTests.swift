@@ -68,8 +68,8 @@ struct RealProxyTests {
             try await check(scheme, path(.http, squid.port))
             try await check(scheme, path(.https, squid.securePort))
         }
-        #expect(squid.log.contains { $0.hasPrefix("200 CONNECT") })
-        #expect(squid.log.contains { $0.hasPrefix("200 GET http://") })
+        #expect(try await eventually { squid.log.contains { $0.hasPrefix("200 CONNECT") } })
+        #expect(try await eventually { squid.log.contains { $0.hasPrefix("200 GET http://") } })
     }
 
     @Test func squidRefusesWhatItCannotReach() async throws {

@@ -195,7 +195,7 @@ struct ResumeTests {
         }
         #expect(error?.code == .fileSystem)
         #expect(!FileManager.default.fileExists(atPath: server.target))
-        #expect(server.nginx.log.count == 1, "Nothing is asked of the server.")
+        #expect(try await eventually { server.nginx.log.count == 1 }, "Nothing is asked of the server.")
         try SecureSession.removePartialDownload(to: server.target)
         try await server.loading.session.resumeDownload(for: server.request(), to: server.target)
         #expect(try server.content() == Self.content(1))
