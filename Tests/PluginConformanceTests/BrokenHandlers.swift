@@ -144,7 +144,7 @@ private func waitDeafly(_ duration: Duration) async {
 struct IgnoresCancellation: BrokenHandler {
     func load(_ request: LoadRequest, into response: ResponseWriter) async throws {
         do { try await answer(response) } catch {
-            await waitDeafly(.seconds(2))
+            await waitDeafly(.seconds(4))
             throw error
         }
     }

@@ -62,7 +62,7 @@ import Testing
     ])
     func brokenHandlersAreFound(_ handler: any ProtocolHandler.Type, _ rule: Rule) async throws {
         defer { Kept.release() }
-        let report = await report(handler, try Self.words(), patience: .milliseconds(300))
+        let report = await report(handler, try Self.words(), patience: .seconds(1))
         let violation = try #require(report.violations.first { $0.rule == rule }, "\(report)")
         #expect(violation.sample == "words")
         #expect(!violation.detail.isEmpty && !"\(violation)".contains("\n"))
@@ -107,7 +107,7 @@ import Testing
     }
 
     @Test func aHandlerThatWaitsDeaflyIsFound() async throws {
-        let report = try await held(WaitsDeafly.self, WaitsDeafly.source, patience: .milliseconds(300))
+        let report = try await held(WaitsDeafly.self, WaitsDeafly.source, patience: .seconds(1))
         #expect(report.violations.map(\.rule).contains(.endsWhenCancelled), "\(report)")
     }
 
