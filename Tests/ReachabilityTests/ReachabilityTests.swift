@@ -70,9 +70,10 @@ import Testing
         var changes = reachability.changes().makeAsyncIterator()
         #expect(reachability.state == ReachabilityState() && reachability.infrastructure == .unknown)
         #expect(await changes.next()?.status == .unknown)
-        async let running: Void = reachability.run()
+        // Before it looks: that nothing was there yet would be a loss after a while, and counted.
         source.isAnswering.withLock { $0 = false }
         source.channel.set(.open(heard: 0, over: Source.connection))
+        async let running: Void = reachability.run()
         let first = await next(&changes) { $0.status == .reachable(via: .loopback) }
         #expect(first?.isPushChannelAvailable == true && first?.isNetworkAvailable == true)
         #expect(reachability.infrastructure == .reachable && reachability.isPushChannelAvailable)
@@ -112,10 +113,13 @@ import Testing
     @Test func aGatewayThatFallsSilentIsOutOfReach() async throws {
         let source = Source()
         source.isAnswering.withLock { $0 = false }
-        let reachability = Reachability(source: source, times: Self.times)
+        source.channel.set(.open(heard: 0, over: Source.connection))
+        var times = Self.times
+        // Of two changes in a row only the second is told to one who was busy: there is time to see the first.
+        (times.silence, times.silentLoss) = (.seconds(2), .seconds(4))
+        let reachability = Reachability(source: source, times: times)
         var changes = reachability.changes().makeAsyncIterator()
         let task = Task { await reachability.run() }
-        source.channel.set(.open(heard: 0, over: Source.connection))
         #expect(await next(&changes) { $0.status.isReachable } != nil)
         #expect(await next(&changes) { $0.status == .notReachable } != nil)
         task.cancel()
