@@ -46,7 +46,7 @@ struct ReaderTurnTests {
             #expect(chunk.count <= expected.count && memcmp(chunk, expected, chunk.count) == 0)
             counts.withLock { $0.read += chunk.count }
             parts += 1
-            _ = try await eventually(within: .seconds(1)) { counts.withLock { $0.isAhead } }
+            _ = try await eventually { counts.withLock { $0.isAhead } }
             // Until the loop sleeps again.
             try await Task.sleep(for: .milliseconds(1))
         }
