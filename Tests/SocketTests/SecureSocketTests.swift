@@ -1,4 +1,3 @@
-import Glibc
 import SallyportBase
 import SallyportCore
 import SallyportLoading
