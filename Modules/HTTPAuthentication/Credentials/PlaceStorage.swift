@@ -26,6 +26,9 @@ struct PlaceStorage: Sendable {
         }
     }
 
+    /// The most entries. An app may have any number of principals; what is beyond this is not found after a restart.
+    static let limit = 100_000
+
     private let store: SecureStore
     private let places: StoreCollection<String, [UInt8]>
 
@@ -48,7 +51,10 @@ struct PlaceStorage: Sendable {
 
     /// Queues the entry, and does not wait: a load goes on meanwhile.
     func add(_ entry: Entry) {
-        store.submit({ [places] transaction in try transaction.set([], for: entry.key, in: places) })
+        store.submit({ [places] transaction in
+            guard try transaction.count(of: places) < Self.limit else { return }
+            try transaction.set([], for: entry.key, in: places)
+        })
     }
 
     /// Durable on return, unless the store fails.

@@ -1,7 +1,6 @@
 import Crypto
 import FoundationEssentials
 import Glibc
-import TestSupport
 import Testing
 
 @testable import SallyportSecureStore
@@ -64,12 +63,12 @@ import Testing
         ] as [[UInt8]])
     func aCostThatIsOutOfBoundsIsRefused(_ cost: [UInt8]) {
         let protector = PassphraseProtector(passphrase: "correct horse", cost: .init(exponent: 10))
-        let start = processorTime()
+        let start = ContinuousClock.now
         let error = #expect(throws: StoreError.self) {
             try protector.wrappingKey(parameters: [1] + cost + [UInt8](repeating: 7, count: 32))
         }
         #expect(error?.code == .unsupportedFormat)
-        #expect(processorTime() - start < .seconds(1))
+        #expect(start.duration(to: .now) < .seconds(10))
     }
 
     @Test func parametersWithinTheBoundsAreAccepted() throws {
