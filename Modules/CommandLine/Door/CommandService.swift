@@ -70,9 +70,10 @@ final class CommandService: Sendable {
         guard DescriptorPassing.user(at: connection) == geteuid(), let (order, streams) = receive(connection) else {
             return
         }
+        let passed = PassedStreams(streams)
         let workplace = Workplace(
             input: streams[0], output: streams[1], error: streams[2], folder: order.folder, defaultStore: order.store,
-            app: app)
+            app: app, streams: passed)
         let done = DispatchSemaphore(value: 0)
         let task = Task.detached {
             let status = await Workplace.$current.withValue(workplace) {
@@ -89,7 +90,7 @@ final class CommandService: Sendable {
         while recv(connection, &byte, 1, 0) < 0, errno == EINTR {}
         task.cancel()
         done.wait()
-        for stream in streams { close(stream) }
+        passed.end()
     }
 
     private func receive(_ connection: Int32) -> (Order, [Int32])? {

@@ -16,4 +16,12 @@ final class BlockingCalls: Sendable {
         }
         return await values.first { _ in true }
     }
+
+    /// As ``call(_:)``, for what may fail.
+    ///
+    /// - Throws: what `body` throws; `CancellationError` if the task is cancelled before it returns.
+    func result<Value: Sendable>(of body: @escaping @Sendable () throws -> Value) async throws -> Value {
+        guard let result = await call({ Result(catching: body) }) else { throw CancellationError() }
+        return try result.get()
+    }
 }

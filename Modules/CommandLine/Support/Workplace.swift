@@ -15,6 +15,8 @@ struct Workplace: Sendable {
     var defaultStore = getenv("SALLYPORT_STORE").map { String(cString: $0) } ?? ""
     /// The app that is open already; nil if the command opens it.
     var app: Sallyport?
+    /// What the streams belong to, if they are those of another process.
+    var streams: PassedStreams?
 
     @TaskLocal static var current = Workplace()
 
@@ -39,11 +41,29 @@ struct Workplace: Sendable {
     }
 
     /// Ends standard output for its reader.
-    func closeOutput() {
-        // The number stays taken: another thread may still write to it.
-        let nothing = open("/dev/null", O_WRONLY | O_CLOEXEC)
+    func closeOutput() { Self.end(output) }
+
+    /// Ends a stream for whoever is at its other end. The number stays taken: another thread may still use it.
+    fileprivate static func end(_ stream: Int32) {
+        let nothing = open("/dev/null", O_RDWR | O_CLOEXEC)
         guard nothing >= 0 else { return }
-        dup2(nothing, output)
+        dup2(nothing, stream)
         close(nothing)
     }
+}
+
+/// The standard streams of another process, for which a command is carried out here.
+///
+/// A call that blocks (``BlockingCalls``) may outlast its command. So the numbers stay taken until nothing has the
+/// command's ``Workplace`` any more: such a call would otherwise read from, or write to, whatever was opened next.
+final class PassedStreams: Sendable {
+    private let numbers: [Int32]
+
+    /// - Parameter numbers: are closed by this object.
+    init(_ numbers: [Int32]) { self.numbers = numbers }
+
+    deinit { for number in numbers { close(number) } }
+
+    /// Ends the streams for whoever is at their other ends. Call it when the command has ended.
+    func end() { for number in numbers { Workplace.end(number) } }
 }

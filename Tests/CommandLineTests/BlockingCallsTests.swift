@@ -1,0 +1,57 @@
+import Dispatch
+import Glibc
+import SallyportBase
+import TestSupport
+import Testing
+
+@testable import SallyportCommandLine
+
+/// Calls that block longer than the command that made them.
+@Suite(.timeLimit(.minutes(1))) struct BlockingCallsTests {
+    /// A command of another process that is cancelled in the middle of a call, which goes on until `release`.
+    ///
+    /// - Returns: whether its streams are gone.
+    private func cancelledCommand(output: Int32, until release: DispatchSemaphore) async throws -> () -> Bool {
+        let streams = PassedStreams([output])
+        let workplace = Workplace(output: output, defaultStore: "", streams: streams)
+        let isBlocked = Lock(false)
+        let command = Task {
+            await Workplace.$current.withValue(workplace) {
+                await BlockingCalls("sallyport.test").call {
+                    isBlocked.withLock { $0 = true }
+                    release.wait()
+                    return true
+                }
+            }
+        }
+        #expect(try await eventually { isBlocked.withLock { $0 } })
+        command.cancel()
+        #expect(await command.value == nil)
+        streams.end()
+        return { [weak streams] in streams == nil }
+    }
+
+    /// The call would otherwise write to what was opened after the command's end, such as another program's connection.
+    @Test func aCallThatOutlastsItsCommandKeepsTheNumbersOfItsStreams() async throws {
+        var pipe: [Int32] = [-1, -1]
+        guard Glibc.pipe(&pipe) == 0 else { throw Unexpected("There is no pipe.") }
+        let reader = pipe[0]
+        defer { close(reader) }
+        let release = DispatchSemaphore(value: 0)
+        let areGone = try await cancelledCommand(output: pipe[1], until: release)
+        #expect(!areGone() && fcntl(pipe[1], F_GETFD) >= 0)
+        // The reader hears of the end at once all the same.
+        _ = fcntl(reader, F_SETFL, O_NONBLOCK)
+        var byte: UInt8 = 0
+        let count = read(reader, &byte, 1)
+        #expect(count == 0)
+        release.signal()
+        #expect(try await eventually { areGone() })
+    }
+
+    @Test func theErrorOfACallIsThrown() async throws {
+        let calls = BlockingCalls("sallyport.test")
+        #expect(try await calls.result { 7 } == 7)
+        await #expect(throws: Unexpected.self) { try await calls.result { throw Unexpected("no") } }
+    }
+}
