@@ -11,6 +11,8 @@ struct Fetch {
     private let command: FetchCommand
     private let session: SecureSession
     private let credential: Credential?
+    private let input = BlockingCalls("sallyport.input")
+    private let output = BlockingCalls("sallyport.output")
     private static let emptySum = Hexadecimal.text(SHA256().finalize())
 
     /// - Parameter credential: for servers that require authentication.
@@ -24,7 +26,7 @@ struct Fetch {
     func run() async throws {
         var reports: [FetchReport] = []
         defer { tell(reports) }
-        for var request in try command.requests() {
+        for var request in try await input.result(of: { [command] in try command.requests() }) {
             if credential != nil { request.options.credential = credential }
             request.options.isRecorded = true
             let report: FetchReport
@@ -71,14 +73,15 @@ struct Fetch {
     private func isWanted(_ head: HTTPResponse) -> Bool { !command.fail || head.status.code < 400 }
 
     private func copy(_ body: ResponseBody) async throws -> (Int64, String) {
-        let output = try OutputFile(command.output.json && command.file == nil ? nil : command.file ?? "-")
+        let path: String? = command.output.json && command.file == nil ? nil : command.file ?? "-"
+        let file = try await output.result { try OutputFile(path) }
         var hash = SHA256()
         var count: Int64 = 0
         while let chunk = try await body.next() {
             hash.update(data: chunk)
             count += Int64(chunk.count)
             do {
-                try output.write(chunk)
+                try await output.result { try file.write(chunk) }
             } catch {
                 body.discard()
                 throw error

@@ -76,7 +76,7 @@ struct FetchCommand: SharedAppCommand, CheckedArguments {
 
     func run() async throws {
         let command = self
-        let credential = try credentials.credential()
+        let credential = try await BlockingCalls("sallyport.input").result { try command.credentials.credential() }
         try await withInterruption {
             var configuration = try command.connection.session(for: command.parsedURLs())
             configuration.handlesCookies = !command.noCookies

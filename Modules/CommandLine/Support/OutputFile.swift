@@ -4,7 +4,7 @@ import Glibc
 import SallyportBase
 
 /// The output for a body that is not downloaded into a file: standard output, a device, a pipe, or nothing.
-struct OutputFile: ~Copyable {
+final class OutputFile: Sendable {
     private let number: Int32?
     private let isOwned: Bool
 
