@@ -55,6 +55,18 @@ import Testing
         #expect(server.seen.isEmpty)
     }
 
+    @Test func theWaitForABodyThatIsNeverGivenEndsWhenItIsCancelled() async throws {
+        let collector = Collector(answers: 0)
+        let session = tenant.native(delegate: collector)
+        let request = URLRequest(url: try #require(URL(string: "http://127.0.0.1:9/")))
+        let task = try NativeTask(session.uploadTask(withStreamedRequest: request))
+        let body = try #require(BodyConversion(task, declaredLength: nil).body())
+        let reading = Task { try await body.collect(upTo: .kilobytes(1)) }
+        #expect(try await eventually { collector.seen.isAskedForABody })
+        reading.cancel()
+        await #expect(throws: (any Error).self) { try await reading.value }
+    }
+
     @Test func withdrawalEndsTasks() async throws {
         let (server, isLeft) = try holdingServer()
         let collector = Collector()

@@ -105,6 +105,14 @@ import Testing
         #expect(server.seen[2].contains("of a delegate"))
     }
 
+    /// A mistake of the app's, which must not end its process.
+    @Test func aBodyThatADelegateGivesTwiceIsSentOnce() async throws {
+        let collector = Collector(stream: Data("of a delegate".utf8), answers: 2)
+        tenant.native(delegate: collector).uploadTask(withStreamedRequest: try request("PUT")).resume()
+        #expect(try await collector.end().error == nil)
+        #expect(server.seen.count == 1 && server.seen[0].contains("of a delegate"))
+    }
+
     @Test func aStreamThatIsMissingFailsTheTask() async throws {
         let collector = Collector()
         tenant.native(delegate: collector).uploadTask(withStreamedRequest: try request()).resume()

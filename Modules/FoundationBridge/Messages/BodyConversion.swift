@@ -36,46 +36,58 @@ private struct StreamRequest: Sendable {
     let task: URLSessionTask
     let delegate: any URLSessionTaskDelegate
 
+    /// Of a delegate that answers twice the first answer counts, and the wait for one that does not answer ends when it
+    /// is cancelled.
     func stream() async throws(LoadError) -> StreamPump {
-        let pump: StreamPump? = await withCheckedContinuation { continuation in
-            session.delegateQueue.addOperation {
-                delegate.urlSession(session, task: task) { stream in
-                    continuation.resume(returning: stream.map { StreamPump($0) })
-                }
+        let (pumps, answer) = AsyncStream.makeStream(of: StreamPump.self, bufferingPolicy: .bufferingOldest(1))
+        session.delegateQueue.addOperation {
+            delegate.urlSession(session, task: task) { stream in
+                if let stream { answer.yield(StreamPump(stream)) }
+                answer.finish()
             }
         }
-        guard let pump else { throw LoadError(.requestBodyFailed, at: .request, "The delegate gave no body.") }
-        return pump
+        for await pump in pumps { return pump }
+        if Task.isCancelled { throw .cancelled() }
+        throw LoadError(.requestBodyFailed, at: .request, "The delegate gave no body.")
     }
 }
 
 /// Reads a stream on its own queue, because a read may block until the writer has written.
 private final class StreamPump: @unchecked Sendable {
-    // SAFETY: `stream` is used only on `queue`, which is serial; the app gave up its own use of the stream when it
-    // passed it to the native task.
+    // SAFETY: `stream` and `isRead` are used only on `queue`, which is serial; the app gave up its own use of the
+    // stream when it passed it to the native task.
     private let stream: InputStream
+    private var isRead = false
     private let queue = DispatchQueue(label: "sallyport-bridge-body")
     private static let chunkSize = 64 << 10
 
     init(_ stream: InputStream) { self.stream = stream }
 
-    deinit { stream.close() }
+    /// A stream that was not read may be that of another pump.
+    deinit { if isRead { stream.close() } }
 
     /// Reads more when the previous bytes have been sent.
     func send(to writer: RequestBodyWriter) async throws(LoadError) {
         while let chunk = try await next() { try await writer.write(chunk) }
     }
 
+    /// A read may block for as long as it likes: a wait that is cancelled ends without it.
     private func next() async throws(LoadError) -> [UInt8]? {
-        let chunk = await withCheckedContinuation { continuation in
-            queue.async { continuation.resume(returning: self.read()) }
+        let (chunks, told) = AsyncStream.makeStream(of: [UInt8]?.self)
+        queue.async {
+            told.yield(self.read())
+            told.finish()
         }
-        guard let chunk else { throw LoadError(.requestBodyFailed, at: .request, "The body's stream failed.") }
-        return chunk.isEmpty ? nil : chunk
+        for await chunk in chunks {
+            guard let chunk else { throw LoadError(.requestBodyFailed, at: .request, "The body's stream failed.") }
+            return chunk.isEmpty ? nil : chunk
+        }
+        throw .cancelled()
     }
 
     /// Empty at the end; nil if the stream failed.
     private func read() -> [UInt8]? {
+        isRead = true
         if stream.streamStatus == .notOpen { stream.open() }
         var chunk = [UInt8](repeating: 0, count: Self.chunkSize)
         let count = stream.read(&chunk, maxLength: chunk.count)

@@ -13,18 +13,22 @@ final class Collector: NSObject, URLSessionDataDelegate {
         var error: (any Error)?
         var challenges = 0
         var redirects = 0
+        var isAskedForABody = false
     }
 
     private let state = Lock(State())
     private let pause: Duration?
     private let stream: Data?
+    private let answers: Int
 
     /// - Parameters:
     ///   - pause: how long each chunk is held.
     ///   - stream: the body that is given where one is asked for.
-    init(pause: Duration? = nil, stream: Data? = nil) {
+    ///   - answers: how often it is given, each time the same stream.
+    init(pause: Duration? = nil, stream: Data? = nil, answers: Int = 1) {
         self.pause = pause
         self.stream = stream
+        self.answers = answers
     }
 
     var seen: State { state.withLock { $0 } }
@@ -78,6 +82,8 @@ final class Collector: NSObject, URLSessionDataDelegate {
         _ session: URLSession, task: URLSessionTask,
         needNewBodyStream completionHandler: @escaping (InputStream?) -> Void
     ) {
-        completionHandler(stream.map { InputStream(data: $0) })
+        state.withLock { $0.isAskedForABody = true }
+        let body = stream.map { InputStream(data: $0) }
+        for _ in 0..<answers { completionHandler(body) }
     }
 }
