@@ -100,6 +100,8 @@ public actor AuthTokens: InstancePart {
             throw AuthTokenError(.invalidRequest, "The token is bound to no key: ask for one with isBound.")
         }
         let key = try await key.key(of: instance())
+        // As for a token: authorization may have been withdrawn while the key was read.
+        try checkAuthorized()
         do throws(WireError) {
             return Redacted(
                 try DPoPProof.make(

@@ -126,6 +126,21 @@ import Testing
 
     // MARK: Proofs
 
+    /// Withdrawn while the key was read: the proof must not leave.
+    @Test func aProofThatIsMadeAfterAWithdrawalIsNotGiven() async throws {
+        try await TokenApp.with { app in
+            let token = try await app.tokens.token(challenge: "", serverName: "", isBound: true)
+            app.source.state.withLock { state in
+                state.beforeKey = { [gate = app.gate] in
+                    gate.close(AccessDenied(.withdrawn, code: .blocked))
+                }
+            }
+            await #expect(throws: AuthTokenError(.withdrawn, "")) {
+                try await app.tokens.proof(method: "GET", url: "https://a.example/", token: token)
+            }
+        }
+    }
+
     @Test func aBoundTokenAndItsProofsHaveOneKey() async throws {
         try await TokenApp.with { app in
             let token = try await app.tokens.token(challenge: "", serverName: "", isBound: true)

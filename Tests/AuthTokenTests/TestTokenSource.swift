@@ -17,11 +17,17 @@ final class TestTokenSource: TokenSource {
         var isHeld = false
         /// Runs before the answer.
         var meanwhile: @Sendable () -> Void = {}
+        /// Runs before the instance is named, whose key is read then.
+        var beforeKey: @Sendable () -> Void = {}
     }
 
     let state = Lock(State())
     var asked: [AuthTokenAPI.Request] { state.withLock { $0.asked } }
-    var instance: String? { state.withLock { $0.instance } }
+    var instance: String? {
+        let state = state.withLock { $0 }
+        state.beforeKey()
+        return state.instance
+    }
 
     func token(for request: AuthTokenAPI.Request) async throws(LoadError) -> TokenAnswer {
         let state = state.withLock { state in
