@@ -46,7 +46,7 @@ public final class PKCS11Identity: IdentitySigner {
         (session, key, self.certificates) = (found.session, found.key, found.certificates)
     }
 
-    deinit { session.close() }
+    deinit { TokenTurn.lock.withLock { _ in session.close() } }
 
     /// The identity for TLS.
     public var clientIdentity: ClientIdentity { ClientIdentity(certificates: certificates, signer: self) }
