@@ -27,7 +27,7 @@ enum StandardStreams {
         while !rest.isEmpty {
             let count = rest.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
             if count < 0 {
-                guard errno == EINTR else { return false }
+                guard mayTryAgain(at: descriptor, for: POLLOUT) else { return false }
                 continue
             }
             rest = rest.dropFirst(count)
@@ -40,9 +40,19 @@ enum StandardStreams {
         let input = Workplace.current.input
         return [UInt8](unsafeUninitializedCapacity: limit) { buffer, count in
             var result = Glibc.read(input, buffer.baseAddress, limit)
-            while result < 0, errno == EINTR { result = Glibc.read(input, buffer.baseAddress, limit) }
+            while result < 0, mayTryAgain(at: input, for: POLLIN) {
+                result = Glibc.read(input, buffer.baseAddress, limit)
+            }
             count = max(0, result)
         }
+    }
+
+    /// Whether a call that has just failed may be made again: it was interrupted, or the stream does not block, and is
+    /// waited for here. Whoever shares a terminal or a pipe may have set that, as ssh does.
+    static func mayTryAgain(at descriptor: Int32, for events: Int32) -> Bool {
+        guard errno == EAGAIN else { return errno == EINTR }
+        var place = pollfd(fd: descriptor, events: Int16(events), revents: 0)
+        return poll(&place, 1, -1) >= 0 || errno == EINTR
     }
 
     static var errorIsTerminal: Bool { isatty(Workplace.current.error) == 1 }

@@ -27,7 +27,7 @@ struct FileDescriptor: ~Copyable {
             let count = chunk.withUnsafeMutableBytes { Glibc.read(number, $0.baseAddress, $0.count) }
             if count == 0 { return bytes }
             guard count > 0 else {
-                guard errno == EINTR else { throw .system(errno) }
+                guard StandardStreams.mayTryAgain(at: number, for: POLLIN) else { throw .system(errno) }
                 continue
             }
             bytes += chunk[..<count]
