@@ -205,9 +205,10 @@ struct GatewayHost {
             key: DirectoryPath.appending("\(name).key", to: directory),
             certificate: DirectoryPath.appending("\(name).pem", to: directory),
             authority: DirectoryPath.appending("ca.pem", to: directory))
-        try NewFile.write(issued.key, to: files.key, mode: 0o600)
-        try NewFile.write(issued.certificate, to: files.certificate, mode: 0o644)
-        try NewFile.write(issued.authority, to: files.authority, mode: 0o644)
+        try NewFile.write([
+            (issued.key, files.key, 0o600), (issued.certificate, files.certificate, 0o644),
+            (issued.authority, files.authority, 0o644),
+        ])
         return files
     }
 

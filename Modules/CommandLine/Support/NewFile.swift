@@ -7,15 +7,33 @@ enum NewFile {
         try write(Array(text.utf8), to: path, mode: mode)
     }
 
-    /// Writes a file that must not exist yet.
+    /// Writes files that must not exist yet: all of them or, if one cannot be written, none.
+    static func write(_ files: [(text: String, path: String, mode: mode_t)]) throws(CommandFailure) {
+        var written: [String] = []
+        do throws(CommandFailure) {
+            for file in files {
+                try write(file.text, to: file.path, mode: file.mode)
+                written.append(file.path)
+            }
+        } catch {
+            for path in written { unlink(Workplace.current.path(path)) }
+            throw error
+        }
+    }
+
+    /// Writes a file that must not exist yet. One that cannot be written whole is removed.
     static func write(_ bytes: [UInt8], to path: String, mode: mode_t) throws(CommandFailure) {
-        let number = open(Workplace.current.path(path), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode)
+        let place = Workplace.current.path(path)
+        let number = open(place, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode)
         guard number >= 0 else {
             throw CommandFailure(.inputOutput, name: "file", "\(path) cannot be made: \(SystemText.of(errno)).")
         }
         defer { close(number) }
         guard StandardStreams.write(bytes, to: number), fsync(number) == 0 else {
-            throw CommandFailure(.inputOutput, name: "file", "\(path) cannot be written: \(SystemText.of(errno)).")
+            let failure = CommandFailure(
+                .inputOutput, name: "file", "\(path) cannot be written: \(SystemText.of(errno)).")
+            unlink(place)
+            throw failure
         }
     }
 }
