@@ -42,18 +42,19 @@ struct Redaction {
 
     /// The fields of an answer that are recorded.
     func answerFields(_ fields: HTTPFields) -> [RecordedField] {
-        fields.filter { !isSecret($0.name) && !Self.perConnection.contains($0.name) }.map { field in
-            let isReference = Self.references.contains(field.name)
-            return RecordedField(
-                name: field.name.rawName, value: isReference ? reference(field.value) : field.value)
-        }
+        fields.filter { !isSecret($0.name) && !Self.perConnection.contains($0.name) }
+            .map { RecordedField(name: $0.name.rawName, value: value(of: $0)) }
     }
 
     /// The fields of a request that are recorded and compared, in the order of their names.
     func matchedFields(_ fields: HTTPFields) -> [RecordedField] {
         fields.filter { settings.matchedFields.contains($0.name) && !isSecret($0.name) }
-            .map { RecordedField(name: $0.name.canonicalName, value: $0.value) }
+            .map { RecordedField(name: $0.name.canonicalName, value: value(of: $0)) }
             .sorted { ($0.name, $0.value) < ($1.name, $1.value) }
+    }
+
+    private func value(of field: HTTPField) -> String {
+        Self.references.contains(field.name) ? reference(field.value) : field.value
     }
 
     /// The request as it is recorded and compared.

@@ -24,7 +24,7 @@ import Testing
         var settings = CassetteSettings()
         settings.secretFields = [.init("X-Own-Key")!, .init("X-Reply")!]
         settings.secretParameters.insert("own")
-        settings.matchedFields = [.accept, .authorization, .init("X-Own-Key")!]
+        settings.matchedFields = [.accept, .authorization, .referer, .init("X-Own-Key")!]
         settings.recordsRequestBodies = true
         settings.redact = { side, body in
             let text = String(decoding: body, as: UTF8.self)
@@ -37,6 +37,7 @@ import Testing
                 request.headerFields[.init(name)!] = "planted-\(name)"
             }
             request.headerFields[.accept] = "text/plain"
+            request.headerFields[.referer] = "https://a.example/?token=planted-referer&kept=2#planted-fragment"
             let answer = try await session.data(for: request)
             let (body, response) = (answer.body, answer.head)
             // The app gets what came.
@@ -54,7 +55,8 @@ import Testing
         .replacingOccurrences(of: "GET /end?token=planted-token", with: "")
         #expect(!rest.contains("planted"), "\(file)")
         #expect(file.components(separatedBy: "planted-query").count == 2)
-        #expect(file.contains("kept=1") && file.contains("\"accept\"") && file.contains("X-Kind"))
+        #expect(file.contains("kept=1") && file.contains("kept=2"))
+        #expect(file.contains("\"accept\"") && file.contains("X-Kind"))
         #expect(file.contains("\"version\" : 1") && file.contains("REDACTED"))
     }
 
