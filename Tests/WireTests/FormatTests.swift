@@ -166,7 +166,8 @@ import Testing
         "Names of users",
         arguments: [
             ("ann", true), ("Ann of Corp", true), ("å", true), ("", false), (" ann", false), ("ann ", false),
-            (" ", false), ("a:b", false), ("a\nb", false), ("a\u{7f}", false),
+            (" ", false), (" \u{301}ann", false), ("a\u{301}nn", true), ("a:b", false), ("a\nb", false),
+            ("a\u{7f}", false),
             ("a\u{80}", false), ("a\u{9b}2J", false), ("a\u{9f}", false), ("a\u{a0}b", true),
         ])
     func users(_ name: String, _ isUser: Bool) {
