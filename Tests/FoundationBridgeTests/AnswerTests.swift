@@ -33,6 +33,16 @@ import Testing
         #expect(tenant.gate.asked == 1)
     }
 
+    /// As where a proxy adds a field in another spelling than the server's.
+    @Test func fieldsOfOneNameInTwoSpellingsAreJoined() async throws {
+        let server = try RecordingServer { _ in
+            "HTTP/1.1 200 OK\r\nVary: Accept\r\nx-own: 1\r\nvary: Origin\r\nX-Own: 2\r\nContent-Length: 0\r\n\r\n"
+        }
+        let response = try await tenant.native().data(from: server.url()).1 as? HTTPURLResponse
+        #expect(response?.value(forHTTPHeaderField: "Vary") == "Accept, Origin")
+        #expect(response?.value(forHTTPHeaderField: "X-Own") == "1, 2")
+    }
+
     @Test(arguments: [false, true]) func completionHandlersGetEveryChunk(hasDelegate: Bool) async throws {
         let server = try largeServer()
         let session = tenant.native(delegate: hasDelegate ? Collector() : nil)

@@ -23,12 +23,15 @@ enum NativeResponse {
         return head
     }
 
-    /// Fields of one name are joined (RFC 9110 §5.2), also `Set-Cookie`, as FoundationNetworking does.
+    /// Fields of one name are joined (RFC 9110 §5.2), also `Set-Cookie`, as FoundationNetworking does. Names in two
+    /// spellings are one: the native type would keep one of the two fields.
     private static func fields(of head: HTTPResponse) -> [String: String] {
+        var spellings: [HTTPField.Name: String] = [:]
         var fields: [String: String] = [:]
         for field in head.headerFields {
             let isWithheld = head.status.code == 401 && field.name == .wwwAuthenticate
-            let name = isWithheld ? withheldChallenge : field.name.rawName
+            let name = isWithheld ? withheldChallenge : spellings[field.name] ?? field.name.rawName
+            spellings[field.name] = name
             fields[name] = fields[name].map { "\($0), \(field.value)" } ?? field.value
         }
         return fields
