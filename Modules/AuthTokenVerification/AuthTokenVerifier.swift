@@ -28,7 +28,7 @@ public struct AuthTokenVerifier: Sendable {
     /// - Parameters:
     ///   - keys: the gateway's published keys, which verify its tokens.
     ///   - issuer: the gateway's `https://NAME:PORT`, as its tokens name it.
-    ///   - leeway: seconds by which this machine's clock and the gateway's may differ.
+    ///   - leeway: seconds by which this machine's clock and the gateway's may differ; 0 to a day.
     ///   - requireProof: whether a token must be bound to a key, and come with a proof of it (RFC 9449). A proof that
     ///     comes with a bound token is checked in any case.
     ///   - proofs: remembers the proofs that were used, so that none is accepted twice.
@@ -75,7 +75,7 @@ public struct AuthTokenVerifier: Sendable {
         _ clock: @escaping @Sendable () -> Int64
     ) {
         self.way = way
-        self.leeway = max(0, leeway)
+        self.leeway = min(max(0, leeway), 86_400)
         self.requireProof = requireProof
         self.proofs = proofs
         self.clock = clock

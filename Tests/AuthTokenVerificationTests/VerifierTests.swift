@@ -89,6 +89,16 @@ import Testing
         }
     }
 
+    @Test func aLeewayIsADayAtMost() async throws {
+        let issuer = Issuer()
+        let verifier = issuer.verifier(leeway: .max)
+        let text = try issuer.token()
+        issuer.advance(300 + 86_399)
+        _ = try await verifier.verify(text, for: .ann())
+        issuer.advance(1)
+        await #expect(throws: AuthTokenVerificationError.of(.expired)) { try await verifier.verify(text, for: .ann()) }
+    }
+
     @Test func tokensOfOtherIssuersAreMalformed() async throws {
         let issuer = Issuer()
         let verifier = issuer.verifier()
