@@ -56,6 +56,8 @@ public struct PluginConformance: Sendable {
     }
 
     /// Runs all checks, one after the other. Takes at most a few times ``patience`` for each failing point.
+    ///
+    /// Cancelling the task ends it soon, with a report that means nothing.
     public func run() async -> ConformanceReport {
         let ledger = Ledger()
         let limits = Recorder.Limits(chunk: largestChunk.bytes, answer: Self.longestAnswer)

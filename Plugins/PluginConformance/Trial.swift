@@ -65,12 +65,12 @@ struct Trials: Sendable {
         return nil
     }
 
-    /// Whether a condition becomes true in time.
+    /// Whether a condition becomes true in time, and before the run is cancelled.
     func waits(for isTrue: () async -> Bool) async -> Bool {
         let end = ContinuousClock.now + patience
         var turns = 0
         while await !isTrue() {
-            guard ContinuousClock.now < end else { return false }
+            guard ContinuousClock.now < end, !Task.isCancelled else { return false }
             turns += 1
             if turns < 50 { await Task.yield() } else { try? await Task.sleep(for: .milliseconds(1)) }
         }

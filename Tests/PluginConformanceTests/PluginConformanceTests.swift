@@ -29,6 +29,20 @@ import Testing
         #expect(report.notTried.count == 2)
     }
 
+    /// As by the time limit of a test. The handler's own end is not awaited.
+    @Test func aRunThatIsCancelledEnds() async throws {
+        let sample = try Self.words()
+        let start = ContinuousClock.now
+        let run = Task {
+            var conformance = PluginConformance(NeverEnds.self, samples: [sample])
+            conformance.patience = .seconds(60)
+            return await conformance.run()
+        }
+        run.cancel()
+        _ = await run.value
+        #expect(start.duration(to: .now) < .seconds(30))
+    }
+
     @Test func dataURLsConform() async throws {
         let long = String(repeating: "0123456789", count: 6_000)
         let report = await PluginConformance(
