@@ -49,6 +49,29 @@ import Testing
         #expect(try await eventually { areGone() })
     }
 
+    /// Dispatch has a limited number of threads for all queues. Where reads that wait for input had them all, nothing
+    /// could be written.
+    @Test func asManyCallsMayBlockAsTheCommandsOfADoorMake() async throws {
+        let blocked = Lock(0)
+        let release = DispatchSemaphore(value: 0)
+        let count = 2 * CommandService.commandLimit
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for _ in 0..<count {
+                group.addTask {
+                    _ = await BlockingCalls("sallyport.test").call {
+                        blocked.withLock { $0 += 1 }
+                        release.wait()
+                        return true
+                    }
+                }
+            }
+            let areAllBlocked = try await eventually { blocked.withLock { $0 } == count }
+            for _ in 0..<count { release.signal() }
+            #expect(areAllBlocked, "\(blocked.withLock { $0 }) of \(count)")
+            try await group.waitForAll()
+        }
+    }
+
     @Test func theErrorOfACallIsThrown() async throws {
         let calls = BlockingCalls("sallyport.test")
         #expect(try await calls.result { 7 } == 7)

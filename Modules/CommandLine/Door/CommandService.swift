@@ -20,8 +20,10 @@ final class CommandService: Sendable {
 
     /// The longest message, in bytes.
     static let limit = 4 << 20
-    /// The number of commands that run at the same time.
-    private static let commandLimit = 256
+    /// The number of commands that run at the same time. Each may block two threads (``BlockingCalls``), one that reads
+    /// and one that writes, and Dispatch has 255 for the queues of all: more commands that wait for their input would
+    /// leave none to write with, and all would stand still.
+    static let commandLimit = 120
 
     private let app: Sallyport
     private let path: String
