@@ -49,6 +49,28 @@ import Testing
         #expect(try await eventually { areGone() })
     }
 
+    /// The read would otherwise take what is typed at the terminal after the command.
+    @Test func aReadEndsWithTheProcessWhoseInputItIs() async throws {
+        var (pipe, pair): ([Int32], [Int32]) = ([-1, -1], [-1, -1])
+        guard Glibc.pipe(&pipe) == 0, socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0, &pair) == 0 else {
+            throw Unexpected("There are no descriptors.")
+        }
+        let (writer, ours, theirs) = (pipe[1], pair[0], pair[1])
+        defer { for end in [writer, ours] { close(end) } }
+        let streams = PassedStreams([pipe[0]], until: ours)
+        let workplace = Workplace(input: pipe[0], defaultStore: "", streams: streams)
+        @Sendable func read() async -> [UInt8]? {
+            await Workplace.$current.withValue(workplace) {
+                await BlockingCalls("sallyport.test").call { StandardStreams.read(upTo: 16) }
+            }
+        }
+        StandardStreams.write(Array("typed".utf8), to: writer)
+        #expect(await read() == Array("typed".utf8))
+        let waiting = Task { await read() }
+        close(theirs)
+        #expect(await waiting.value == [])
+    }
+
     /// Dispatch has a limited number of threads for all queues. Where reads that wait for input had them all, nothing
     /// could be written.
     @Test func asManyCallsMayBlockAsTheCommandsOfADoorMake() async throws {

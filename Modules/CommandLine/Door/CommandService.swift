@@ -72,7 +72,7 @@ final class CommandService: Sendable {
         guard DescriptorPassing.user(at: connection) == geteuid(), let (order, streams) = receive(connection) else {
             return
         }
-        let passed = PassedStreams(streams)
+        let passed = PassedStreams(streams, until: connection)
         let workplace = Workplace(
             input: streams[0], output: streams[1], error: streams[2], folder: order.folder, defaultStore: order.store,
             app: app, streams: passed)
@@ -84,7 +84,7 @@ final class CommandService: Sendable {
             let number = UInt32(bitPattern: status.rawValue)
             let bytes = (0..<4).map { UInt8(truncatingIfNeeded: number >> (24 - 8 * $0)) }
             try? DescriptorPassing.send(bytes, over: connection)
-            // Ends the wait below.
+            // Ends the wait below, and reads that still wait for input.
             Glibc.shutdown(connection, Int32(SHUT_RD))
             done.signal()
         }

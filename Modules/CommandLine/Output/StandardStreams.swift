@@ -35,9 +35,11 @@ enum StandardStreams {
         return true
     }
 
-    /// Reads at most `limit` bytes from standard input. Empty at its end, and if it cannot be read.
+    /// Reads at most `limit` bytes from standard input. Empty at its end, if it cannot be read, and if it is that of
+    /// another process whose command has ended.
     static func read(upTo limit: Int) -> [UInt8] {
         let input = Workplace.current.input
+        guard Workplace.current.hasInput(at: input) else { return [] }
         return [UInt8](unsafeUninitializedCapacity: limit) { buffer, count in
             var result = Glibc.read(input, buffer.baseAddress, limit)
             while result < 0, mayTryAgain(at: input, for: POLLIN) {

@@ -24,6 +24,7 @@ struct FileDescriptor: ~Copyable {
         var bytes: [UInt8] = []
         var chunk = [UInt8](repeating: 0, count: 64 << 10)
         while true {
+            guard isOwned || Workplace.current.hasInput(at: number) else { throw .system(ECANCELED) }
             let count = chunk.withUnsafeMutableBytes { Glibc.read(number, $0.baseAddress, $0.count) }
             if count == 0 { return bytes }
             guard count > 0 else {

@@ -32,7 +32,7 @@ enum TerminalPassword {
     private static func line(of terminal: Int32) -> PasswordLine.End {
         var line = PasswordLine()
         var key: UInt8 = 0
-        while read(terminal, &key, 1) == 1 {
+        while Workplace.current.hasInput(at: terminal), read(terminal, &key, 1) == 1 {
             if let end = line.take(key) { return end }
         }
         return .none

@@ -40,6 +40,19 @@ struct Workplace: Sendable {
         return terminal >= 0 ? terminal : nil
     }
 
+    /// Waits until a stream has something to read, or has ended.
+    ///
+    /// - Returns: false if it is that of another process, which has left or whose command has ended. A read would wait
+    ///   for what comes later, and take what is typed at that terminal for others.
+    func hasInput(at stream: Int32) -> Bool {
+        guard let streams else { return true }
+        var places = [stream, streams.connection].map { pollfd(fd: $0, events: Int16(POLLIN), revents: 0) }
+        while poll(&places, nfds_t(places.count), -1) < 0 {
+            guard errno == EINTR else { return true }
+        }
+        return places[1].revents == 0
+    }
+
     /// Ends standard output for its reader.
     func closeOutput() { Self.end(output) }
 
@@ -58,11 +71,19 @@ struct Workplace: Sendable {
 /// command's ``Workplace`` any more: such a call would otherwise read from, or write to, whatever was opened next.
 final class PassedStreams: Sendable {
     private let numbers: [Int32]
+    /// Can be read once the process has left or the command has ended; negative if nothing tells that.
+    fileprivate let connection: Int32
 
-    /// - Parameter numbers: are closed by this object.
-    init(_ numbers: [Int32]) { self.numbers = numbers }
+    /// - Parameters:
+    ///   - numbers: are closed by this object.
+    ///   - connection: to the process. Its reading side is shut down when the command has ended.
+    init(_ numbers: [Int32], until connection: Int32 = -1) {
+        self.numbers = numbers
+        self.connection = dup(connection)
+        _ = fcntl(self.connection, F_SETFD, FD_CLOEXEC)
+    }
 
-    deinit { for number in numbers { close(number) } }
+    deinit { for number in numbers + [connection] where number >= 0 { close(number) } }
 
     /// Ends the streams for whoever is at their other ends. Call it when the command has ended.
     func end() { for number in numbers { Workplace.end(number) } }
