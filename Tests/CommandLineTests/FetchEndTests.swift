@@ -35,7 +35,9 @@ import Testing
         return poll(&place, 1, 0) == 0
     }
 
-    /// Takes what is there; whether nobody can write any more.
+    /// Takes what is there.
+    ///
+    /// - Returns: whether all writers have closed the pipe.
     private func hasEnded(_ reader: Int32) -> Bool {
         var bytes = [UInt8](repeating: 0, count: 1 << 16)
         while true {
@@ -44,7 +46,7 @@ import Testing
         }
     }
 
-    @Test func oneWhoseOutputNobodyReadsEndsWhenItIsCancelled() async throws {
+    @Test func aFetchWhoseOutputIsNotReadEndsWhenItIsCancelled() async throws {
         let server = try TestServer { connection in
             guard connection.readHead() != nil else { return }
             connection.write("HTTP/1.1 200 OK\r\nContent-Length: \(4 << 20)\r\n\r\n")
@@ -64,7 +66,7 @@ import Testing
         #expect(try await eventually { hasEnded(reader) })
     }
 
-    @Test func oneWhoseInputDoesNotEndEndsWhenItIsCancelled() async throws {
+    @Test func aFetchWhoseInputGoesOnEndsWhenItIsCancelled() async throws {
         let (reader, writer) = try pipe()
         defer { close(writer) }
         let fetch = fetching(

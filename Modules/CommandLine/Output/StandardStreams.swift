@@ -50,7 +50,7 @@ enum StandardStreams {
     }
 
     /// Whether a call that has just failed may be made again: it was interrupted, or the stream does not block, and is
-    /// waited for here. Whoever shares a terminal or a pipe may have set that, as ssh does.
+    /// waited for here. Another program that shares a terminal or a pipe may have set that, as ssh does.
     static func mayTryAgain(at descriptor: Int32, for events: Int32) -> Bool {
         guard errno == EAGAIN else { return errno == EINTR }
         var place = pollfd(fd: descriptor, events: Int16(events), revents: 0)

@@ -56,7 +56,7 @@ struct Workplace: Sendable {
     /// Ends standard output for its reader.
     func closeOutput() { Self.end(output) }
 
-    /// Ends a stream for whoever is at its other end. The number stays taken: another thread may still use it.
+    /// Ends a stream for the process at its other end. The number stays taken: another thread may still use it.
     fileprivate static func end(_ stream: Int32) {
         let nothing = open("/dev/null", O_RDWR | O_CLOEXEC)
         guard nothing >= 0 else { return }
@@ -85,6 +85,6 @@ final class PassedStreams: Sendable {
 
     deinit { for number in numbers + [connection] where number >= 0 { close(number) } }
 
-    /// Ends the streams for whoever is at their other ends. Call it when the command has ended.
+    /// Ends the streams for the processes at their other ends. Call it when the command has ended.
     func end() { for number in numbers { Workplace.end(number) } }
 }

@@ -71,7 +71,8 @@ struct AuditCheckpoint: Sendable, Hashable, Codable {
             throw GatewayError(
                 .store,
                 "The audit trail has \(heads.count) chains, one for each gateway and one for each relay that told it "
-                    + "of access, and no checkpoint names so many: it has \(AuditRequest.checkpointLimit) bytes at most.")
+                    + "of access, and no checkpoint names so many: it has \(AuditRequest.checkpointLimit) bytes at most."
+            )
         }
         return text
     }

@@ -58,8 +58,8 @@ extension GatewayData {
     private func checkpoint(
         after stored: StoredCheckpoint?, keeping retention: AuditRetention?
     ) async throws -> (text: String, hasRemoved: Bool)? {
-        // The stored one may be of an authority that is news here; and this gateway's signer may be revoked, and would
-        // sign what nobody trusts.
+        // The stored one may be of an authority that is news here; and this gateway's signer may be revoked, so that
+        // what it signs would not be trusted.
         try await catchUp()
         let known = try stored.map { try trusted($0, authorities.record.signers) }
         let heads = try await store.auditHeads()
@@ -75,8 +75,8 @@ extension GatewayData {
         return (text, starts != known?.startsByName ?? [:])
     }
 
-    /// Has the newest checkpoint signed anew, with what it says, before whoever has signed it is trusted no more:
-    /// without one that is trusted, no later one can be made. The trail may have been changed since, so nothing else is
+    /// Has the newest checkpoint signed anew, with what it says, before its signer is no longer trusted: without a
+    /// checkpoint that is trusted, no later one can be made. The trail may have been changed since, so nothing else is
     /// signed.
     ///
     /// - Parameter generation: of the signer; it may be yet to come.

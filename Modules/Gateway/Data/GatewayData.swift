@@ -145,8 +145,8 @@ extension GatewayData {
 
     /// Puts into force what this gateway has committed.
     ///
-    /// - Returns: why that is not possible now; nil if it is in force. It is done in either case: whoever is told that
-    ///   it has failed does it again.
+    /// - Returns: why that is not possible now; nil if it is in force. It is committed in either case, so the command is
+    ///   not answered as failed: an administrator would give it again.
     func enforce(_ revision: Int64) async -> GatewayError? {
         do { try await catchUp(to: revision) } catch { return GatewayError(error) }
         return nil
