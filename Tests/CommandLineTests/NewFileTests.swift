@@ -28,4 +28,29 @@ import Testing
         let mode = try FileManager.default.attributesOfItem(atPath: folder.file("a.key"))[.posixPermissions] as? Int
         #expect(mode == 0o600)
     }
+
+    /// An export of the audit trail that fails half-way must not be taken for the whole trail.
+    @Test func aFileThatIsWrittenInPartsHasThemOnceAllAreWritten() throws {
+        let path = folder.file("trail.jsonl")
+        try withFile(path) { file in
+            try file.write(Array("one\n".utf8))
+            #expect(content("trail.jsonl")?.isEmpty == true)
+        }
+        #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path).isEmpty, "It was not finished.")
+        try withFile(path) { file in
+            for part in ["one\n", "two\n"] { try file.write(Array(part.utf8)) }
+            try file.finish()
+        }
+        #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path) == ["trail.jsonl"])
+        #expect(content("trail.jsonl") == "one\ntwo\n")
+        let mode = try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int
+        #expect(mode == 0o600)
+        #expect(throws: CommandFailure.self) { try withFile(path) { _ in } }
+        #expect(content("trail.jsonl") == "one\ntwo\n")
+    }
+
+    /// The file is let go when this returns.
+    private func withFile(_ path: String, _ body: (NewFileInParts) throws -> Void) throws {
+        try body(NewFileInParts(path, mode: 0o600))
+    }
 }

@@ -1,28 +1,54 @@
 import Glibc
 
 /// A file that a command creates and writes in parts.
+///
+/// The parts lie in a second file, `.partial` behind the name, until ``finish()`` moves it into the place of the first
+/// one, which is empty so far. A command that fails leaves neither, and one that is killed leaves no file that looks
+/// complete.
 final class NewFileInParts: Sendable {
     private let path: String
+    /// As this process opens them.
+    private let place: String
+    private let partial: String
     private let number: Int32
 
     /// - Throws: ``CommandFailure`` if the file exists, or cannot be made.
     init(_ path: String, mode: mode_t) throws(CommandFailure) {
         self.path = path
-        number = open(Workplace.current.path(path), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode)
-        guard number >= 0 else {
-            throw CommandFailure(.inputOutput, name: "file", "\(path) cannot be made: \(SystemText.of(errno)).")
+        place = Workplace.current.path(path)
+        partial = place + ".partial"
+        try close(NewFileInParts.make(place, mode, for: path))
+        // A command that was killed may have left one.
+        unlink(partial)
+        do throws(CommandFailure) {
+            number = try NewFileInParts.make(partial, mode, for: path)
+        } catch {
+            unlink(place)
+            throw error
         }
     }
 
-    deinit { close(number) }
+    deinit {
+        close(number)
+        // A finished file has nothing left under this name.
+        if unlink(partial) == 0 { unlink(place) }
+    }
+
+    private static func make(_ place: String, _ mode: mode_t, for path: String) throws(CommandFailure) -> Int32 {
+        let number = open(place, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode)
+        guard number >= 0 else {
+            throw CommandFailure(.inputOutput, name: "file", "\(path) cannot be made: \(SystemText.of(errno)).")
+        }
+        return number
+    }
 
     func write(_ bytes: [UInt8]) throws(CommandFailure) {
         guard StandardStreams.write(bytes, to: number) else { throw unwritten() }
     }
 
-    /// Call this at the end: what was written is on the disk when it returns.
+    /// Call this once, at the end: what was written is on the disk, and in its place, when it returns.
     func finish() throws(CommandFailure) {
-        guard fsync(number) == 0 else { throw unwritten() }
+        guard fsync(number) == 0, rename(partial, place) == 0 else { throw unwritten() }
     }
 
     private func unwritten() -> CommandFailure {
