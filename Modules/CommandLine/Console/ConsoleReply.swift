@@ -4,19 +4,19 @@ import SallyportGateway
 /// A gateway's answer, for people or as JSON.
 struct ConsoleReply {
     let reply: AdministrationReply
+    /// What the gateway says beside what was done.
+    private let warning: String?
 
-    init(_ reply: AdministrationReply) { self.reply = reply }
+    init(_ reply: AdministrationReply) { self.init(reply, warning: nil) }
+
+    private init(_ reply: AdministrationReply, warning: String?) { (self.reply, self.warning) = (reply, warning) }
 
     /// - Throws: ``CommandFailure`` where nothing was done.
     func print(_ acknowledgement: String, to output: OutputOptions) throws {
         switch reply {
-        case .done: output.print(Acknowledgement(), acknowledgement)
+        case .done: show(Acknowledgement(), acknowledgement, output)
         case .warned(let reply, let warning):
-            if case .done = reply {
-                output.print(Warning(warning: warning), acknowledgement)
-            } else {
-                try ConsoleReply(reply).print(acknowledgement, to: output)
-            }
+            try ConsoleReply(reply, warning: warning).print(acknowledgement, to: output)
             StandardStreams.error("warning: \(warning)")
         case .realms(let realms): output.print(realms, Self.lines(of: realms))
         case .users(let users):
@@ -34,22 +34,28 @@ struct ConsoleReply {
             output.print(AuditTable.Verified(report), AuditTable.text(of: report))
         case .invitation(let text): output.print(Invitation(invitation: text), text)
         case .relayInvitation(let relay):
-            output.print(relay, relay.invitation)
+            show(relay, relay.invitation, output)
             // Apart from the invitation, which scripts take from standard output.
             if !output.json { StandardStreams.error("added relay \(relay.name) to cluster \(relay.cluster)") }
         case .accessKeys(let keys): output.print(keys.map(AccessKeyReport.init), AccessKeyReport.table(of: keys))
         case .revoked(let count): output.print(Revoked(revoked: count), "revoked \(count) unused")
         case .configuration(let yaml): output.print(Configuration(configuration: yaml), yaml)
         case .instances(let instances): output.print(instances, InstanceTable.text(of: instances, at: Date()))
-        case .authority(let entry): output.print(entry, entry.text)
+        case .authority(let entry): show(entry, entry.text, output)
         case .gateways(let entries): output.print(entries, GatewayTable.text(of: entries, at: Date()))
         case .fleet(let fleet): output.print(fleet, FleetText.text(of: fleet, at: Date()))
-        case .changes(let changes): output.print(Changes(changes: changes), Self.lines(of: changes))
+        case .changes(let changes): show(Changes(changes: changes), Self.lines(of: changes), output)
         case .relays(let relays): output.print(relays, RelayTable.text(of: relays))
         case .atRelays(let reply, let report): try Self.print(reply, report, acknowledgement, to: output)
         case .needsConfirmation(let instances): throw Confirmation.missing(toWipe: instances)
         case .failure(let failure): throw Self.failure(failure)
         }
+    }
+
+    /// What was done, with the warning.
+    private func show(_ value: some Encodable, _ text: String, _ output: OutputOptions) {
+        guard let warning else { return output.print(value, text) }
+        output.print(Warned(value: value, warning: warning), text)
     }
 
     /// What was done, and where it is in force.
@@ -84,7 +90,19 @@ struct ConsoleReply {
             try container.encode(relays, forKey: .relays)
         }
     }
-    private struct Warning: Encodable { let warning: String }
+    /// The members of the value, and beside them the warning.
+    private struct Warned<Value: Encodable>: Encodable {
+        let value: Value
+        let warning: String
+
+        private enum CodingKeys: String, CodingKey { case warning }
+
+        func encode(to encoder: any Encoder) throws {
+            try value.encode(to: encoder)
+            var container = encoder.container(keyedBy: CodingKeys.self)
+            try container.encode(warning, forKey: .warning)
+        }
+    }
     private struct User: Encodable { let user: String }
     private struct Link: Encodable { let link: String }
     private struct Invitation: Encodable { let invitation: String }
