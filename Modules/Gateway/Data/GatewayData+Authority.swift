@@ -36,7 +36,14 @@ extension GatewayData {
         let (name, now) = (settings.name, clock())
         let newest = try await store.newestEpoch()
         let trouble = try await revise(note) { record in try record.announcing(under: name, after: newest, at: now) }
-        // A configuration that was signed before the announcement was in force does not name the next authority.
+        // It is announced: what fails from here on does not make the command one that has failed.
+        do { try await raiseAnnouncedEpoch(at: now) } catch { return trouble ?? GatewayError(error) }
+        return trouble
+    }
+
+    /// Notes the epoch up to which configurations may not name the announced authority: those that were signed before the
+    /// announcement was in force.
+    private func raiseAnnouncedEpoch(at now: Date) async throws {
         let last = try await store.newestEpoch()
         try await revise(.maintenance("authority.epoch", at: now)) { record in
             guard let epoch = record.next?.epoch, epoch < last else { return nil }
@@ -44,7 +51,6 @@ extension GatewayData {
             record.next?.epoch = last
             return record
         }
-        return trouble
     }
 
     /// Changes the authorities durably; nothing if `edit` returns nil.

@@ -140,7 +140,10 @@ final class FaultyStore: GatewayStore {
         try await store.nextEpoch(of: instance, atLeast: least, seen: seen)
     }
 
-    func newestEpoch() async throws -> Int64 { try await store.newestEpoch() }
+    func newestEpoch() async throws -> Int64 {
+        guard fault.withLock({ $0 }) == nil else { throw Self.failure }
+        return try await store.newestEpoch()
+    }
 
     func add(_ key: AccessKeyRecord, under digest: [UInt8], audit note: AuditNote) async throws {
         try await store.add(key, under: digest, audit: note)
