@@ -137,7 +137,7 @@ struct GatewayServices: Service {
     }
 
     private func leaseWatch(_ parts: Parts) -> LeaseWatch {
-        LeaseWatch(gate: parts.gate, source: "the gateway's store", logger: logger) {
+        LeaseWatch(gate: parts.gate, source: "the gateway's store", logger: logger, beginsOver: false) {
             parts.relay.policyChanged()
             parts.relayGuard?.policyChanged()
         }

@@ -6,12 +6,15 @@ struct LeaseWatch: Sendable {
     /// From whom word comes, for the log.
     let source: String
     let logger: Logger
+    /// Whether the lease is over at the start as a matter of course, as at a relay that has followed nothing yet: then
+    /// that is not told.
+    let beginsOver: Bool
     /// Has everything that is open judged again.
     let judge: @Sendable () -> Void
 
     /// Watches until the task is cancelled.
     func run() async {
-        var wasOver = gate.isOver
+        var wasOver = beginsOver
         while !Task.isCancelled {
             let isOver = gate.isOver
             if isOver != wasOver {

@@ -60,7 +60,9 @@ actor RelayFeed {
             group.addTask { await self.reportToAll() }
             group.addTask { await self.tick() }
             group.addTask { [parts] in
-                await LeaseWatch(gate: parts.gate, source: "the control gateways", logger: parts.logger) {
+                await LeaseWatch(
+                    gate: parts.gate, source: "the control gateways", logger: parts.logger, beginsOver: true
+                ) {
                     parts.judge.policyChanged()
                 }.run()
             }
