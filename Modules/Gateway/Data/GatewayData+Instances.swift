@@ -109,7 +109,7 @@ extension GatewayData {
     /// gateway may have just made it, so the store is followed first.
     func known(_ presented: PresentedCertificate) async throws -> InstanceRecord {
         let id = presented.name.instance
-        if instances[id]?.standing(of: presented.serial) ?? .unknown == .unknown { try await catchUp() }
+        if instances[id]?.standing(of: presented.serial) ?? .unknown == .unknown { try await catchUpForCertain() }
         guard let record = instances[id], record.name == presented.name else {
             throw GatewayError(.unauthorized, "The instance is not known here.")
         }

@@ -157,6 +157,14 @@ extension GatewayData {
     /// Is not cut short if the task is cancelled: what is committed must come into force.
     func catchUp() async throws { try await nextRun().value }
 
+    /// As ``catchUp()``, for what must not be refused only because it is not known here.
+    ///
+    /// - Throws: also if the store can be read, and does not vouch for what it has.
+    func catchUpForCertain() async throws {
+        try await store.vouch()
+        try await catchUp()
+    }
+
     /// Reads the whole state again, for what instances have reported to other gateways, which has no revision.
     func refresh() async throws {
         let run = nextRun()
@@ -314,7 +322,7 @@ extension GatewayData {
     func currentState() -> CurrentState {
         if let current { return current }
         let made = CurrentState(state, contacts: contacts, clock: clock) { [weak self] in
-            (try? await self?.catchUp()) != nil
+            (try? await self?.catchUpForCertain()) != nil
         }
         current = made
         return made

@@ -48,6 +48,11 @@ protocol GatewayStore: AuditStore {
     /// Asks the store for its newest revision now: word that it is there, commits, and was not put back.
     func confirm() async throws -> Int64
 
+    /// Shows that the store commits, or did so seconds ago at most: so what is read of it now is all that there is.
+    ///
+    /// - Throws: if it does not, since another one may have taken its place and know more.
+    func vouch() async throws
+
     /// Why the store cannot be followed now; nil while it is.
     func trouble() async -> GatewayError?
 

@@ -10,6 +10,8 @@ final class FaultyStore: GatewayStore {
     enum Fault: Sendable {
         /// Nothing is written.
         case fails
+        /// It can be read, as it was, and commits nothing: as a database does that was cut off from its standbys.
+        case isCutOff
         /// What is to be written is written, and the answer is lost.
         case doesNotAnswer
     }
@@ -58,7 +60,7 @@ final class FaultyStore: GatewayStore {
 
     func append(_ entries: [AuditEntry], of chain: AuditChainName, after head: AuditHead) async throws -> Bool {
         switch fault.withLock({ $0 }) {
-        case .fails: throw Self.failure
+        case .fails, .isCutOff: throw Self.failure
         case .doesNotAnswer:
             _ = try await store.append(entries, of: chain, after: head)
             throw Self.failure
@@ -95,7 +97,9 @@ final class FaultyStore: GatewayStore {
     func audited() async -> AsyncStream<AuditEntry> { await store.audited() }
 
     func changes(after revision: Int64?) async throws -> StoredChanges {
-        guard fault.withLock({ $0 }) == nil else { throw Self.failure }
+        let fault = fault.withLock { $0 }
+        if fault == .isCutOff, let revision { return StoredChanges(revision: revision) }
+        guard fault == nil else { throw Self.failure }
         let changes = try await store.changes(after: revision)
         await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
             let isHeld = reading.withLock { state -> Bool in
@@ -188,6 +192,11 @@ final class FaultyStore: GatewayStore {
     func confirm() async throws -> Int64 {
         guard fault.withLock({ $0 }) == nil else { throw Self.failure }
         return try await store.confirm()
+    }
+
+    func vouch() async throws {
+        guard fault.withLock({ $0 }) == nil else { throw Self.failure }
+        try await store.vouch()
     }
 
     func gateways() async throws -> [ListedGateway] { try await store.gateways() }

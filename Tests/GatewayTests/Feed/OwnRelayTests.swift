@@ -78,24 +78,28 @@ import Testing
     }
 
     /// Within the lease, too: 403 would be the verdict for an app that has others to try.
-    @Test func anInstanceOfWhichItCannotBeToldIsToTryAnotherRelay() async throws {
+    @Test(arguments: [FaultyStore.Fault.fails, .isCutOff])
+    func anInstanceOfWhichItCannotBeToldIsToTryAnotherRelay(_ fault: FaultyStore.Fault) async throws {
         try await with(lease: .seconds(300)) { world in
-            try await Self.expectUnavailable(of: world.relay, in: world)
+            try await Self.expectUnavailable(of: world.relay, in: world, when: fault)
         }
     }
 
-    @Test func noRelayThatFollowsItCanBeToldEither() async throws {
+    @Test(arguments: [FaultyStore.Fault.fails, .isCutOff])
+    func noRelayThatFollowsItCanBeToldEither(_ fault: FaultyStore.Fault) async throws {
         try await with(lease: .seconds(300)) { world in
             let enrolled = try await EnrolledRelay.enrolled(at: world.data)
-            try await enrolled.run { relay in try await Self.expectUnavailable(of: relay, in: world) }
+            try await enrolled.run { relay in try await Self.expectUnavailable(of: relay, in: world, when: fault) }
         }
     }
 
-    private static func expectUnavailable(of relay: RunningRelay, in world: World) async throws {
+    private static func expectUnavailable(
+        of relay: RunningRelay, in world: World, when fault: FaultyStore.Fault
+    ) async throws {
         let port = world.origin.port
         let known = try await world.other.identity()
         _ = try await relay.tunnel(to: port, as: known)
-        world.store.set(.fails)
+        world.store.set(fault)
         let late = try await world.other.identity()
         #expect(try await relay.connect(to: port, as: late).status == 503)
         #expect(try await relay.connect(to: port, as: known).status == 200)

@@ -94,7 +94,7 @@ struct FeedService: Sendable {
         await hub.received(report, from: relay.id)
         try await data.note(relay, listensOn: report.port)
         await data.adopt(report.renewals)
-        if report.asks { try await data.catchUp() }
+        if report.asks { try await data.catchUpForCertain() }
         return try Self.answer(FeedReportAnswer(revision: await data.reached))
     }
 

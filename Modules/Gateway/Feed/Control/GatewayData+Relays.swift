@@ -77,7 +77,7 @@ extension GatewayData {
     /// - Throws: `forbidden` for a relay that was removed, or whose certificate was replaced; `expired`.
     func admitted(_ presented: PresentedRelay) async throws -> RelayRecord {
         guard clock() < presented.end else { throw GatewayError(.expired, "The relay's certificate has expired.") }
-        if record(of: presented) == nil { try await catchUp() }
+        if record(of: presented) == nil { try await catchUpForCertain() }
         guard let record = record(of: presented) else { throw Self.relayIsRefused }
         return record
     }

@@ -101,6 +101,9 @@ extension EmbeddedStore {
 
     func trouble() -> GatewayError? { nil }
 
+    /// No other store can take its place.
+    func vouch() {}
+
     func confirm() throws -> Int64 {
         try store.read { [collections] snapshot in
             guard let now = try snapshot.value(for: "revisions", in: collections.revisions) else {

@@ -106,7 +106,7 @@ extension FleetStore {
 
     func confirm() async throws -> Int64 {
         let newest = newest
-        try await proveCommits()
+        try await vouch()
         let revision = try await database.transaction(.read) { try await $0.revision() }
         try FleetEra.check(revision, since: newest)
         return revision
@@ -114,7 +114,7 @@ extension FleetStore {
 
     /// Has the database commit something small. A primary that was cut off from its standbys can still be read, while
     /// the others may have elected another one that takes withdrawals: it cannot commit, so its word is worth nothing.
-    private func proveCommits() async throws {
+    func vouch() async throws {
         if let lastProof, lastProof.duration(to: .now) < Self.proofLife { return }
         if let proof { return try await proof.value }
         let task = Task {
