@@ -8,8 +8,8 @@ extension Gateway {
         /// ``Role/relay`` or ``Role/guarding``, and no other.
         public var role = Role.both
         /// How long tunnels go on without word, 30 seconds to an hour: with a relay's folder from its control gateways,
-        /// with a gateway's from its store, such as its fleet's database. Then they end, and are refused until there is
-        /// word again.
+        /// with a gateway's from its fleet's database. Then they end, and are refused until there is word again. The
+        /// tunnels of a gateway that stands alone go on: no other takes anything back.
         public var relayLease: Duration = .seconds(300)
         /// How long an administrator's command waits until what it takes away is in force at all relays.
         package var relayPatience: Duration = .seconds(1)

@@ -45,6 +45,9 @@ protocol GatewayStore: AuditStore {
         audit note: AuditNote, _ edit: @escaping @Sendable (RelayTable) throws -> RelayTable?
     ) async throws -> Int64?
 
+    /// Whether other gateways may change what is in the store.
+    var isShared: Bool { get }
+
     /// Asks the store for its newest revision now: word that it is there, commits, and was not put back.
     func confirm() async throws -> Int64
 

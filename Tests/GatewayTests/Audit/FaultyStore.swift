@@ -23,6 +23,8 @@ final class FaultyStore: GatewayStore {
         var waiters: [CheckedContinuation<Void, Never>] = []
     }
 
+    /// Its faults are those of a store that is.
+    let isShared = true
     private let store: any GatewayStore
     private let fault = Lock<Fault?>(nil)
     private let reading = Lock(Reading())

@@ -127,3 +127,28 @@ import Testing
         #expect(areAccepted == [true, false])
     }
 }
+
+/// For how long a gateway's own relay goes by word from its store.
+@Suite struct OwnLeaseTests {
+    private static func isOverAtOnce(_ data: GatewayData) async -> Bool {
+        let gate = LeaseGate()
+        await FeedHub(data, lease: .zero, gate: gate, patience: .relaysAnswer).ask()
+        return gate.isOver
+    }
+
+    @Test func onlyWordFromAStoreThatOthersChangeHasAnEnd() async throws {
+        let fixture = try await DataFixture()
+        let shared = try await fixture.faulty().data
+        #expect(await Self.isOverAtOnce(shared))
+        #expect(await Self.isOverAtOnce(fixture.data) == (fixture.fleet != nil))
+    }
+
+    @Test func withoutAnyWordThereIsNoLease() async throws {
+        let gate = LeaseGate()
+        let fixture = try await DataFixture()
+        let hub = FeedHub(fixture.data, lease: .seconds(300), gate: gate, patience: .relaysAnswer)
+        #expect(gate.isOver)
+        await hub.ask()
+        #expect(!gate.isOver)
+    }
+}

@@ -37,18 +37,22 @@ actor FeedHub {
         didSet { gate.publish(lease) }
     }
     private let gate: LeaseGate
+    /// Longer than any gateway runs.
+    private static let endless: Duration = .seconds(100 * 365 * 86_400)
     /// A signal to each stream that there may be a line to send.
     private nonisolated let ticks = Followers<Void>()
     /// A signal at each answer of a relay.
     private nonisolated let answered = Followers<Void>()
 
     /// - Parameters:
-    ///   - lease: how long the gateway's own relay and guard may go on without word from the store.
+    ///   - lease: how long the gateway's own relay and guard may go on without word from a store that it shares. In one
+    ///     of its own nothing is taken back behind its back, not while the machine sleeps or the disk does not answer
+    ///     either: from the first word on, the lease has no end.
     ///   - gate: where the end of the lease is published.
     ///   - patience: how long an administrator's command waits until its change is in force at all relays.
     init(_ data: GatewayData, lease: Duration, gate: LeaseGate, patience: Duration) {
         (self.data, self.gate, self.patience) = (data, gate, patience)
-        self.lease = RelayLease(lease)
+        self.lease = RelayLease(data.store.isShared ? lease : FeedHub.endless)
     }
 
     /// Wakes the streams.

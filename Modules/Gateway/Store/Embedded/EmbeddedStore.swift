@@ -101,6 +101,8 @@ extension EmbeddedStore {
 
     func trouble() -> GatewayError? { nil }
 
+    nonisolated var isShared: Bool { false }
+
     /// No other store can take its place.
     func vouch() {}
 

@@ -104,6 +104,8 @@ extension FleetStore {
     /// How long after a commit a revision that is read is taken for the newest.
     static let proofLife: Duration = .seconds(2)
 
+    nonisolated var isShared: Bool { true }
+
     func confirm() async throws -> Int64 {
         let newest = newest
         try await vouch()
