@@ -102,6 +102,43 @@ struct TunnelTests {
         await loops.shutdown()
     }
 
+    /// The loop stands still while the answer and the reset come, so the failed send is what it sees first.
+    @Test(arguments: [false, true])
+    func anAnswerThatCameBeforeTheResetIsReadAfterAFailedSend(_ isSecure: Bool) async throws {
+        let isHeld = Lock(false)
+        let isReleased = Lock(false)
+        let server = try TestServer { [world] connection in
+            let client = isSecure ? world.originTLS.accept(connection) : nil
+            _ = client?.read(upTo: 1) ?? connection.read(upTo: 1)
+            while !isHeld.withLock({ $0 }) { usleep(1000) }
+            // A reset discards what still waits for an acknowledgement, of a session ticket for instance.
+            connection.sendAtOnce()
+            _ = client?.write("answer") ?? connection.write("answer")
+            connection.reset()
+        }
+        let loops = EventLoopGroup(count: 1, name: "resetting")
+        let transport = Transport(loops: loops)
+        let path = try ConnectionPath(trust: .only([world.origin.der]))
+        let tunnel = try await transport.tunnel(TunnelRequest(to: server.endpoint, isSecure: isSecure), via: path)
+        try await tunnel.write([1])
+        loops.loops[0].execute {
+            isHeld.withLock { $0 = true }
+            while !isReleased.withLock({ $0 }) { usleep(1000) }
+        }
+        defer {
+            isHeld.withLock { $0 = true }
+            isReleased.withLock { $0 = true }
+        }
+        #expect(try await eventually { isHeld.withLock { $0 } && server.openConnections == 0 })
+        tunnel.send([2])
+        isReleased.withLock { $0 = true }
+        #expect(try await tunnel.read() == Array("answer".utf8))
+        let error = await #expect(throws: LoadError.self) { try await tunnel.read() }
+        #expect(error?.code == .connectionLost)
+        await transport.shutdown()
+        await loops.shutdown()
+    }
+
     @Test func releasingItClosesIt() async throws {
         let server = try TestServer { $0.awaitEnd() }
         do { _ = try await transport.tunnel(TunnelRequest(to: server.endpoint), via: ConnectionPath()) }

@@ -12,7 +12,7 @@ struct TunnelWireTests {
     /// Two ends of a connection, of which the tunnel has one.
     private final class Ends {
         let ours: Int32
-        private let theirs: Int32
+        private var theirs: Int32
 
         init() throws {
             var ends: [Int32] = [-1, -1]
@@ -23,7 +23,13 @@ struct TunnelWireTests {
 
         deinit {
             close(ours)
-            close(theirs)
+            closeTheirs()
+        }
+
+        /// The peer leaves; what it has sent stays readable.
+        func closeTheirs() {
+            if theirs >= 0 { close(theirs) }
+            theirs = -1
         }
 
         /// What came at the other end.
@@ -96,6 +102,19 @@ struct TunnelWireTests {
         wire.end()
         look()
         #expect(wire.sendAtOnce([1]) == nil)
+    }
+
+    /// The send takes the socket's error, and the kernel reports a plain end from then on.
+    @Test func anEndIsAFailureOnceASendHasFailed() {
+        look()
+        ends.closeTheirs()
+        #expect(wire.sendAtOnce([1]) == 0)
+        var room = [UInt8](repeating: 0, count: 16)
+        let outcome = room.withUnsafeMutableBytes { wire.receive(into: $0) }
+        guard case .failed = outcome else {
+            Issue.record("After the failed send, the read returned \(outcome).")
+            return
+        }
     }
 
     @Test func aConnectionThatIsGoneTakesNothing() {

@@ -6,7 +6,8 @@ internal import Synchronization
 /// A byte stream to one server, direct or through a relay, with or without TLS to the server.
 ///
 /// One task may read while another writes. Releasing the tunnel resets it, unless it was told to end by itself. At most
-/// 256 KiB are read ahead, and at most as much waits to be sent.
+/// 256 KiB are read ahead, and at most as much waits to be sent; once a send has failed, what the kernel still has of the
+/// server's bytes is read ahead too.
 package final class Tunnel: ByteChannel {
     package let endpoint: Endpoint
     private let connection: OpenConnection
@@ -31,7 +32,8 @@ package final class Tunnel: ByteChannel {
 
     /// The next available bytes; nil once the server has ended its side.
     ///
-    /// The end of TCP without TLS's close_notify is an error, not an end. Cancelling the task resets the tunnel.
+    /// The end of TCP without TLS's close_notify is an error, not an end. What came before a failure is read first,
+    /// unless access was withdrawn. Cancelling the task resets the tunnel.
     package func read(upTo limit: Int = .max) async throws(LoadError) -> [UInt8]? {
         ends.wire.callBegins()
         let start = ends.waitBriefly(BriefWait.isAllowed(#isolation))

@@ -85,6 +85,9 @@ struct TunnelLink: @unchecked Sendable {
         }
     }
 
+    /// Whether the end of the peer's side is vouched for by TLS, and not only by the kernel.
+    var provesEnd: Bool { unsafe tls != nil }
+
     /// Has the socket report that it is readable only once so many bytes have arrived, or its end (socket(7),
     /// `SO_RCVLOWAT`).
     func report(fromBytes count: Int) {

@@ -9,6 +9,9 @@ internal import Synchronization
 final class TunnelStream: LoopObject {
     /// The number of bytes taken from a pipe at once.
     private static let portion = 64 << 10
+    /// The most that is still received after a failed send, in bytes: more than Linux keeps of a connection that is
+    /// reset (tcp_rmem: 6 MiB), so that only a server that goes on sending meets this limit.
+    private static let lastBytes = 8 << 20
 
     let ends: TunnelEnds
     let down: BodyPipe
@@ -118,10 +121,30 @@ final class TunnelStream: LoopObject {
             case .moved(let count), .drained(let count): unsent = unsent.dropFirst(count)
             case .waits(let interest): return interest
             case .ended: isUpEnded = true
-            case .failed: fail()
+            case .failed:
+                receiveLast()
+                fail()
             }
         }
         return []
+    }
+
+    /// Passes on what came before the connection was found broken: a server may answer and then reset. There is no
+    /// later turn for it, so the pipe takes it even if it is full.
+    private func receiveLast() {
+        var rest = Self.lastBytes
+        while rest > 0 && !isDownEnded {
+            let (chunk, outcome) = unsafe scratch.chunk { unsafe wire.receive(into: $0) }
+            rest -= chunk.count
+            if !chunk.isEmpty { received(chunk) }
+            switch outcome {
+            case .moved, .drained: break
+            case .ended:
+                isDownEnded = true
+                down.finish()
+            case .waits, .failed: return
+            }
+        }
     }
 
     /// - Returns: false if there is nothing to do now. If it is true and there is nothing to send, the direction must

@@ -20,6 +20,8 @@ final class TunnelWire: Sendable {
         var isHandingOver = false
         /// This side is ending, and writers send nothing themselves.
         var isEnding = false
+        /// A send has failed, and has taken the socket's error with it.
+        var hasSendFailed = false
         /// How many bytes writers may send until the loop has had its turn: a busy writer must not starve other
         /// connections.
         var allowance = TunnelWire.turn
@@ -30,6 +32,8 @@ final class TunnelWire: Sendable {
         var whenOver: (@Sendable () -> Void)?
 
         var mayWriterSend: Bool { !isLoopSending && !isHandingOver && !isEnding && allowance > 0 }
+
+        mutating func note(_ outcome: TunnelLink.Outcome) { if case .failed = outcome { hasSendFailed = true } }
     }
 
     /// In bytes. As much as the pipe holds: waking a reader costs as much as about 20 KiB of bytes.
@@ -61,7 +65,7 @@ final class TunnelWire: Sendable {
     func sendAtOnce(_ bytes: [UInt8]) -> Int? {
         state.withLock { state in
             guard let link = state.link, state.mayWriterSend else { return nil }
-            let count = unsafe bytes.withUnsafeBytes { unsafe Self.send($0, over: link, upTo: state.allowance) }
+            let count = unsafe bytes.withUnsafeBytes { unsafe Self.send($0, over: link, &state) }
             state.allowance -= count
             state.isHandingOver = count < bytes.count
             if count > 0 { moved(count, &state) }
@@ -69,12 +73,14 @@ final class TunnelWire: Sendable {
         }
     }
 
-    /// - Parameter limit: after this many bytes, no further record is begun.
-    private static func send(_ bytes: UnsafeRawBufferPointer, over link: TunnelLink, upTo limit: Int) -> Int {
+    /// Once the writers' allowance is reached, no further record is begun.
+    private static func send(_ bytes: UnsafeRawBufferPointer, over link: TunnelLink, _ state: inout State) -> Int {
         var count = 0
-        while count < min(bytes.count, limit) {
+        while count < min(bytes.count, state.allowance) {
             let rest = unsafe UnsafeRawBufferPointer(rebasing: bytes[count...])
-            guard case .moved(let more) = unsafe link.send(rest) else { break }
+            let outcome = unsafe link.send(rest)
+            state.note(outcome)
+            guard case .moved(let more) = outcome else { break }
             count += more
         }
         return count
@@ -102,15 +108,28 @@ final class TunnelWire: Sendable {
     func send(_ bytes: ArraySlice<UInt8>) -> TunnelLink.Outcome {
         state.withLock { state in
             let outcome = unsafe bytes.withUnsafeBytes { unsafe state.link?.send($0) } ?? .failed
+            state.note(outcome)
             if case .moved(let count) = outcome { moved(count, &state) }
             return outcome
         }
     }
 
-    func endSending() -> TunnelLink.Outcome { state.withLock { $0.link?.endSending() ?? .failed } }
+    func endSending() -> TunnelLink.Outcome {
+        state.withLock { state in
+            let outcome = state.link?.endSending() ?? .failed
+            state.note(outcome)
+            return outcome
+        }
+    }
 
+    /// After a failed send, the kernel reports the end of a connection that was reset as a regular one: it tells an
+    /// error once. Only TLS can prove an end then.
     func receive(into buffer: UnsafeMutableRawBufferPointer) -> TunnelLink.Outcome {
-        state.withLock { unsafe $0.link?.receive(into: buffer) ?? .failed }
+        state.withLock { state in
+            let outcome = unsafe state.link?.receive(into: buffer) ?? .failed
+            if case .ended = outcome, state.hasSendFailed, state.link?.provesEnd == false { return .failed }
+            return outcome
+        }
     }
 
     func failure(isHalfClosed: Bool) -> LoadError {
