@@ -28,33 +28,39 @@ struct TLSVersionStep: Sendable, Hashable {
 struct TLSVersionHistory: Sendable {
     /// How long a server that was reached only with lower versions is not offered higher ones.
     static let legacyLifetime = Duration.seconds(600)
+    /// The greatest number of servers of each kind. Servers can lead an app to any number of names.
+    static let limit = 10_000
 
-    /// Servers that were once authenticated with TLS 1.2 or above; they are never offered a lower version.
+    /// Servers that were once authenticated with TLS 1.2 or above; they are never offered a lower version. None of them
+    /// is forgotten: once there are as many as the limit, every server that is not known counts as one of them.
     private var modern: Set<Endpoint> = []
-    /// Servers that were reached with lower versions, and until when this is assumed to hold.
+    /// Servers that were reached with lower versions, and until when only those are offered. Beyond the limit the one
+    /// whose time ends first is forgotten.
     private var legacy: [Endpoint: ContinuousClock.Instant] = [:]
 
-    mutating func step(
+    func step(
         _ offer: TLSVersionOffer, to endpoint: Endpoint, at now: ContinuousClock.Instant
     ) -> TLSVersionStep {
         guard let lower = offer.fallback, !modern.contains(endpoint) else {
             return TLSVersionStep(versions: offer.first)
         }
-        if let end = legacy[endpoint] {
-            if end > now { return TLSVersionStep(versions: lower, isFallback: true) }
-            legacy[endpoint] = nil
+        guard let end = legacy[endpoint] else {
+            return TLSVersionStep(versions: offer.first, next: modern.count < Self.limit ? lower : nil)
         }
+        if end > now { return TLSVersionStep(versions: lower, isFallback: true) }
         return TLSVersionStep(versions: offer.first, next: lower)
     }
 
     mutating func reached(
         _ endpoint: Endpoint, withLowerVersions isLower: Bool, at now: ContinuousClock.Instant
     ) {
-        if isLower {
-            legacy[endpoint] = now + Self.legacyLifetime
-        } else {
-            modern.insert(endpoint)
+        guard isLower else {
             legacy[endpoint] = nil
+            if modern.count < Self.limit { modern.insert(endpoint) }
+            return
         }
+        legacy[endpoint] = now + Self.legacyLifetime
+        guard legacy.count > Self.limit, let oldest = legacy.min(by: { $0.value < $1.value }) else { return }
+        legacy[oldest.key] = nil
     }
 }

@@ -94,6 +94,56 @@ struct TLSVersionRulesTests {
     }
 }
 
+/// What the servers that were reached before decide, up to the number of them that is noted.
+struct TLSVersionHistoryTests {
+    private let offer = TLSVersionOffer(.all)
+    private let now = ContinuousClock.now
+
+    private func server(_ number: Int) throws -> Endpoint { try Endpoint("server-\(number).example:443") }
+
+    /// After this many servers that were reached with higher versions.
+    private func reached(_ count: Int) throws -> TLSVersionHistory {
+        var history = TLSVersionHistory()
+        for number in 0..<count { history.reached(try server(number), withLowerVersions: false, at: now) }
+        return history
+    }
+
+    @Test func aServerThatSpokeHigherVersionsIsNotOfferedLowerOnesBeyondTheLimitEither() throws {
+        let history = try reached(TLSVersionHistory.limit + 1)
+        for number in [0, TLSVersionHistory.limit - 1, TLSVersionHistory.limit] {
+            let step = history.step(offer, to: try server(number), at: now)
+            #expect(step == TLSVersionStep(versions: offer.first), "server \(number)")
+        }
+    }
+
+    @Test func anUnknownServerIsOfferedLowerVersionsOnlyBelowTheLimit() throws {
+        var history = try reached(TLSVersionHistory.limit - 1)
+        let unknown = try Endpoint("unknown.example:443")
+        #expect(history.step(offer, to: unknown, at: now).next == offer.fallback)
+        history.reached(try server(TLSVersionHistory.limit), withLowerVersions: false, at: now)
+        #expect(history.step(offer, to: unknown, at: now).next == nil)
+    }
+
+    @Test func aServerThatLowerVersionsReachedIsOfferedThemBeyondTheLimitToo() throws {
+        var history = try reached(TLSVersionHistory.limit)
+        let old = try Endpoint("old.example:443")
+        history.reached(old, withLowerVersions: true, at: now)
+        #expect(history.step(offer, to: old, at: now).isFallback)
+        let later = history.step(offer, to: old, at: now + TLSVersionHistory.legacyLifetime)
+        #expect(later == TLSVersionStep(versions: offer.first, next: offer.fallback))
+    }
+
+    @Test func theOldestOfTooManyOldServersIsOfferedHigherVersionsFirstAgain() throws {
+        var history = TLSVersionHistory()
+        for number in 0...TLSVersionHistory.limit {
+            history.reached(try server(number), withLowerVersions: true, at: now + .milliseconds(number))
+        }
+        let (oldest, next) = (try server(0), try server(1))
+        #expect(!history.step(offer, to: oldest, at: now).isFallback)
+        #expect(history.step(offer, to: next, at: now).isFallback)
+    }
+}
+
 /// Lower versions on the wire.
 @Suite(.timeLimit(.minutes(1)))
 struct TLSFallbackTests {
