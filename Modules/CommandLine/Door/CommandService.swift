@@ -96,7 +96,9 @@ final class CommandService: Sendable {
     }
 
     private func receive(_ connection: Int32) -> (Order, [Int32])? {
-        guard let (head, streams) = try? DescriptorPassing.receive(4, over: connection) else { return nil }
+        guard let (head, streams) = try? DescriptorPassing.receive(4, descriptors: 3, over: connection) else {
+            return nil
+        }
         let length = head.reduce(0) { $0 << 8 | Int($1) }
         guard streams.count == 3, length <= Self.limit,
             let (body, _) = try? DescriptorPassing.receive(length, over: connection),

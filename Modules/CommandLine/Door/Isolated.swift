@@ -56,7 +56,9 @@ struct Isolated: Sendable {
     /// The socket inside on which a door is to listen.
     func listener() async throws -> Int32 {
         let link = link
-        let received = await BlockingCalls("sallyport.isolation").call { try? DescriptorPassing.receive(1, over: link) }
+        let received = await BlockingCalls("sallyport.isolation").call {
+            try? DescriptorPassing.receive(1, descriptors: 1, over: link)
+        }
         guard let socket = (received ?? nil)?.descriptors.first else {
             throw Self.notStarted
         }

@@ -22,8 +22,10 @@ package enum DescriptorPassing {
     }
 
     /// Receives so many bytes, and the descriptors that came with them, which are the caller's.
+    ///
+    /// - Parameter limit: the most descriptors that the caller takes; what comes beyond is closed.
     package static func receive(
-        _ count: Int, over connection: Int32
+        _ count: Int, descriptors limit: Int = 0, over connection: Int32
     ) throws(Failure) -> (bytes: [UInt8], descriptors: [Int32]) {
         var bytes: [UInt8] = []
         var descriptors: [Int32] = []
@@ -32,7 +34,9 @@ package enum DescriptorPassing {
             var passed = [Int32](repeating: -1, count: 8)
             var found = 0
             let received = unsafe sallyport_receive_descriptors(connection, &room, room.count, &passed, &found)
-            descriptors += passed.prefix(found)
+            let taken = passed.prefix(min(found, limit - descriptors.count))
+            descriptors += taken
+            for descriptor in passed[taken.count..<found] { close(descriptor) }
             guard received > 0 else {
                 for descriptor in descriptors { close(descriptor) }
                 throw Failure(number: Int32(-received))
