@@ -54,7 +54,8 @@ final class CommandService: Sendable {
             let connection = accept(listener, nil, nil)
             guard connection >= 0 else {
                 if errno == EINTR || errno == ECONNABORTED { continue }
-                guard errno == EMFILE || errno == ENFILE else { return }
+                // Of a listener that was shut down. Anything else, such as a want of descriptors or memory, passes.
+                guard errno != EINVAL else { return }
                 usleep(100_000)
                 continue
             }
