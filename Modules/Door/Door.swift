@@ -101,16 +101,21 @@ public actor Door: InstancePart {
         return places
     }
 
-    /// Listens on a further socket, which becomes the door's. Its connections are admitted without a check: only the app's
-    /// own programs reach it, since it is in their network namespace.
+    /// Listens on a further socket, which becomes the door's, and is closed if this throws. Its connections are admitted
+    /// without a check: only the app's own programs reach it, since it is in their network namespace.
     ///
     /// - Throws: `invalidPlace`; `shutDown`.
     package func adopt(_ descriptor: Int32) throws(DoorError) {
-        guard !isShutDown else { throw DoorError(.shutDown, "The door was shut down.") }
-        let listener = DoorListener(
-            try ListeningSocket(.descriptor(descriptor), isForAll: false), leadingTo: nil, isPrivate: true, self)
-        adopted.append(listener)
-        loop.watch(descriptor, for: .read, handler: listener)
+        do throws(DoorError) {
+            guard !isShutDown else { throw DoorError(.shutDown, "The door was shut down.") }
+            let listener = DoorListener(
+                try ListeningSocket(.descriptor(descriptor), isForAll: false), leadingTo: nil, isPrivate: true, self)
+            adopted.append(listener)
+            loop.watch(descriptor, for: .read, handler: listener)
+        } catch {
+            Glibc.close(descriptor)
+            throw error
+        }
     }
 
     /// Closes a socket that was adopted.
