@@ -539,7 +539,7 @@ let package = Package(
             "CommandLine",
             dependencies: [
                 "SallyportBase", "SallyportConnecting", "SallyportCore", "SallyportLoading", "SallyportCache",
-                "SallyportCommandLine", "SallyportCookies", "SallyportSecureStore", "SallyportGateway",
+                "SallyportCommandLine", "SallyportCookies", "SallyportDoor", "SallyportSecureStore", "SallyportGateway",
                 "SallyportURLLoading", "SallyportAuthorization", "SallyportAuthToken", "SallyportReachability",
                 .arguments,
                 .configuration, .httpTypes,

@@ -113,6 +113,8 @@ extension ProxyCommand {
             }
             let socket = dup(Workplace.current.input)
             try await door.adopt(socket)
+            // See `RunningDoor.adopt`.
+            StandardStreams.output("adopted")
             // Until the process that wants it has ended.
             while (try? await Task.sleep(for: .seconds(3600))) != nil {}
             await door.release(socket)

@@ -47,9 +47,24 @@ struct RunningDoor {
         func end() { close(connection) }
     }
 
+    /// Returns when the door listens on the socket, which the command says by a line on its standard output.
+    ///
+    /// - Throws: the command's exit status if the door refuses: the command has told why.
     static func adopt(_ socket: Int32, store: String) throws -> Adoption {
-        guard let door = RunningDoor(store: store) else { throw lost }
-        try door.send(["proxy", "adopt", "--store", store], [socket, STDOUT_FILENO, STDERR_FILENO])
+        var pipe: [Int32] = [-1, -1]
+        guard let door = RunningDoor(store: store), Glibc.pipe(&pipe) == 0 else { throw lost }
+        defer { close(pipe[0]) }
+        do {
+            defer { close(pipe[1]) }
+            try door.send(["proxy", "adopt", "--store", store], [socket, pipe[1], STDERR_FILENO])
+        }
+        var byte: UInt8 = 0
+        var count = read(pipe[0], &byte, 1)
+        while count < 0, errno == EINTR { count = read(pipe[0], &byte, 1) }
+        guard count > 0 else {
+            defer { close(door.connection) }
+            throw ExitCode(try door.answer().rawValue)
+        }
         return Adoption(connection: door.connection)
     }
 
@@ -75,9 +90,13 @@ struct RunningDoor {
     ) throws(CommandFailure) -> ExitStatus {
         defer { close(connection) }
         try send(arguments, streams)
+        // The reader of our output hears of its end as soon as the other process has closed it.
+        if streams == [STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO] { Workplace().closeOutput() }
+        return try answer()
+    }
+
+    private func answer() throws(CommandFailure) -> ExitStatus {
         do {
-            // The reader of our output hears of its end as soon as the other process has closed it.
-            if streams == [STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO] { Workplace().closeOutput() }
             let answer = try DescriptorPassing.receive(4, over: connection).bytes
             return ExitStatus(rawValue: Int32(bitPattern: answer.reduce(0) { $0 << 8 | UInt32($1) }))
         } catch {
