@@ -33,6 +33,12 @@ struct SallyportProgram: AsyncParsableCommand {
     static func run(_ arguments: [String]) async -> ExitStatus {
         // If the reader is gone (`| head`), the write fails, but the program is not killed.
         signal(SIGPIPE, SIG_IGN)
+        let status = await carryOut(arguments)
+        await Workplace.current.finishWriting()
+        return status
+    }
+
+    private static func carryOut(_ arguments: [String]) async -> ExitStatus {
         do {
             var command = try ArgumentChecks.parse(arguments, as: Self.self)
             if let status = try throughDoor(command, arguments) { return status }

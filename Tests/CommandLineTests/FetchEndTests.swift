@@ -76,6 +76,23 @@ import Testing
         await #expect(throws: (any Error).self) { try await fetch.value }
     }
 
+    /// One queue writes both.
+    @Test func theHeadIsWrittenBeforeTheBody() async throws {
+        let server = try TestServer { $0.answerAll("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nbody") }
+        let (reader, writer) = try pipe()
+        defer { close(reader) }
+        let streams = PassedStreams([writer])
+        let fetch = fetching(
+            ["-i", "http://127.0.0.1:\(server.port)/"],
+            in: Workplace(output: writer, defaultStore: "", streams: streams))
+        try await fetch.value
+        streams.end()
+        var bytes = [UInt8](repeating: 0, count: 4096)
+        let count = read(reader, &bytes, bytes.count)
+        let text = String(decoding: bytes.prefix(max(0, count)), as: UTF8.self)
+        #expect(text.hasPrefix("HTTP/1.1 200") && text.hasSuffix("\n\nbody"), "\(text)")
+    }
+
     @Test func aBodyIsWrittenWholeToAReaderThatTakesItsTime() async throws {
         let body = [UInt8](repeating: 7, count: 1 << 20)
         let server = try TestServer { connection in

@@ -63,6 +63,40 @@ import Testing
         #expect(await reading.value == Array("later".utf8))
     }
 
+    /// As at a terminal that is stopped: the command would hold a thread that others need.
+    @Test func theCommandOfAnotherProcessDoesNotWaitForTheReaderOfItsTexts() async throws {
+        let (reader, writer) = try unblockedPipe()
+        defer { close(reader) }
+        let filling = [UInt8](repeating: 0, count: 1 << 20)
+        let filled = max(0, Glibc.write(writer, filling, filling.count))
+        #expect(isFull(writer))
+        let workplace = Workplace(
+            output: writer, error: writer, defaultStore: "", streams: PassedStreams([writer]))
+        let isBack = Lock(false)
+        let command = Task { [calls] in
+            await Workplace.$current.withValue(workplace) {
+                _ = await calls.call {
+                    StandardStreams.output("first")
+                    StandardStreams.error("second")
+                    isBack.withLock { $0 = true }
+                    return true
+                }
+                await Workplace.current.finishWriting()
+            }
+        }
+        #expect(try await eventually { isBack.withLock { $0 } })
+        let texts = Array("first\nsecond\n".utf8)
+        let taken = await BlockingCalls("sallyport.test.reader").call {
+            Workplace.$current.withValue(Workplace(input: reader, defaultStore: "")) {
+                var taken: [UInt8] = []
+                while taken.count < filled + texts.count { taken += StandardStreams.read(upTo: 64 << 10) }
+                return taken
+            }
+        }
+        #expect(taken.map { Array($0.dropFirst(filled)) } == texts)
+        await command.value
+    }
+
     @Test func aReaderThatIsGoneEndsTheWriting() async throws {
         signal(SIGPIPE, SIG_IGN)
         let (reader, writer) = try unblockedPipe()

@@ -12,7 +12,7 @@ struct Fetch {
     private let session: SecureSession
     private let credential: Credential?
     private let input = BlockingCalls("sallyport.input")
-    private let output = BlockingCalls("sallyport.output")
+    private let output = Workplace.current.writing
     private static let emptySum = Hexadecimal.text(SHA256().finalize())
 
     /// - Parameter credential: for servers that require authentication.

@@ -6,7 +6,7 @@ import SallyportLoading
 struct StreamFilter: Sendable {
     private let connection: ByteStream
     private let input = BlockingCalls("sallyport.input")
-    private let output = BlockingCalls("sallyport.output")
+    private let output = Workplace.current.writing
 
     init(_ connection: ByteStream) { self.connection = connection }
 

@@ -18,11 +18,13 @@ struct ProgressBar {
         let isLast = progress.fraction == 1
         guard isLast || lastDrawn.map({ now - $0 >= .milliseconds(100) }) ?? true else { return }
         lastDrawn = now
+        // A terminal that is stopped shows a later state once it goes on.
+        guard StandardStreams.canBeWritten(Workplace.current.error) else { return }
         isDrawn = true
         let seconds = start.duration(to: now) / .seconds(1)
         let rate = seconds >= 0.5 ? Double(progress.completed - first) / seconds : nil
         let line = Self.line(progress, rate: rate, columns: Self.columns)
-        StandardStreams.write(Array("\r\u{1b}[K\(line)".utf8), to: Workplace.current.error)
+        Workplace.current.write(Array("\r\u{1b}[K\(line)".utf8), to: Workplace.current.error)
     }
 
     /// Leaves the cursor on a line of its own.

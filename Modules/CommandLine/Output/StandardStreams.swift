@@ -17,7 +17,7 @@ enum StandardStreams {
 
     /// Writes a line; on a terminal, control characters in the text are escaped.
     private static func line(_ text: String, to descriptor: Int32, isTerminal: Bool) {
-        write(Array(((isTerminal ? TerminalText.of(text) : text) + "\n").utf8), to: descriptor)
+        Workplace.current.write(Array(((isTerminal ? TerminalText.of(text) : text) + "\n").utf8), to: descriptor)
     }
 
     /// Writes bytes unchanged. Returns false if the reader has closed the stream.
@@ -47,6 +47,12 @@ enum StandardStreams {
             }
             count = max(0, result)
         }
+    }
+
+    /// Whether something can be written without waiting for the reader.
+    static func canBeWritten(_ descriptor: Int32) -> Bool {
+        var place = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
+        return poll(&place, 1, 0) > 0
     }
 
     /// Whether a call that has just failed may be made again: it was interrupted, or the stream does not block, and is

@@ -9,12 +9,17 @@ final class BlockingCalls: Sendable {
     /// Nil where the task is cancelled before the call returns; what it returns is lost then.
     func call<Value: Sendable>(_ body: @escaping @Sendable () -> Value) async -> Value? {
         let (values, told) = AsyncStream.makeStream(of: Value.self)
-        let workplace = Workplace.current
-        queue.async {
-            told.yield(Workplace.$current.withValue(workplace, operation: body))
+        enqueue {
+            told.yield(body())
             told.finish()
         }
         return await values.first { _ in true }
+    }
+
+    /// Makes a call after those before it, and does not wait for it.
+    func enqueue(_ body: @escaping @Sendable () -> Void) {
+        let workplace = Workplace.current
+        queue.async { Workplace.$current.withValue(workplace, operation: body) }
     }
 
     /// As ``call(_:)``, for what may fail.

@@ -53,6 +53,22 @@ struct Workplace: Sendable {
         return places[1].revents == 0
     }
 
+    /// The calls that write to the command's streams, in their order.
+    var writing: BlockingCalls { streams?.writing ?? BlockingCalls("sallyport.output") }
+
+    /// Writes behind what was written before. The terminal of another process may be stopped (Ctrl-S), or its pipe full:
+    /// the command goes on meanwhile, since it would hold a thread that connections of other programs need.
+    func write(_ bytes: [UInt8], to descriptor: Int32) {
+        guard let streams else {
+            StandardStreams.write(bytes, to: descriptor)
+            return
+        }
+        streams.writing.enqueue { StandardStreams.write(bytes, to: descriptor) }
+    }
+
+    /// Returns once all is written, or the task is cancelled.
+    func finishWriting() async { _ = await streams?.writing.call { true } }
+
     /// Ends standard output for its reader.
     func closeOutput() { Self.end(output) }
 
@@ -71,6 +87,7 @@ struct Workplace: Sendable {
 /// command's ``Workplace`` any more: such a call would otherwise read from, or write to, whatever was opened next.
 final class PassedStreams: Sendable {
     private let numbers: [Int32]
+    fileprivate let writing = BlockingCalls("sallyport.output")
     /// Can be read once the process has left or the command has ended; negative if nothing tells that.
     fileprivate let connection: Int32
 
