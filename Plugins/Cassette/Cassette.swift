@@ -34,8 +34,8 @@ public actor Cassette: RequestHandler {
     }
 
     private enum State {
-        /// Exchanges in the order in which they began.
-        case recording(began: Int, kept: [Int: RecordedExchange])
+        /// Exchanges in the order in which they began; `underway` are those that have not ended yet.
+        case recording(began: Int, underway: Int, kept: [Int: RecordedExchange])
         case replaying(ReplayTape)
     }
 
@@ -65,7 +65,7 @@ public actor Cassette: RequestHandler {
         _ path: String, mode: Mode, settings: CassetteSettings = CassetteSettings()
     ) async throws(CassetteError) -> Cassette {
         if mode == .record || (mode == .recordIfMissing && !CassetteFile.exists(path)) {
-            return Cassette(.recording(began: 0, kept: [:]), path: path, isRecording: true, settings)
+            return Cassette(.recording(began: 0, underway: 0, kept: [:]), path: path, isRecording: true, settings)
         }
         let recording = try Recording(file: await CassetteFile.read(path, settings.fileLimit), settings: settings)
         return Cassette(.replaying(ReplayTape(recording.exchanges)), path: path, isRecording: false, settings)
@@ -79,7 +79,7 @@ public actor Cassette: RequestHandler {
 
     /// The exchanges recorded so far; empty while replaying.
     public var recording: Recording {
-        guard case .recording(_, let kept) = state else { return Recording() }
+        guard case .recording(_, _, let kept) = state else { return Recording() }
         return Recording(kept.sorted { $0.key < $1.key }.map(\.value))
     }
 
@@ -132,32 +132,46 @@ extension Cassette {
 
     private nonisolated func record(_ request: LoadRequest, _ body: [UInt8]?, _ response: ResponseWriter) async throws {
         let place = try await begin()
+        do {
+            let recorded = try await exchange(request, body, response)
+            await ended(place, with: recorded)
+        } catch {
+            await ended(place, with: nil)
+            throw error
+        }
+    }
+
+    private nonisolated func exchange(
+        _ request: LoadRequest, _ body: [UInt8]?, _ response: ResponseWriter
+    ) async throws -> RecordedExchange {
         var request = request
         if let body { request.body = .bytes(body) }
         var answer = try await response.loadHTTP(request)
         let copy = CopiedBody(answer.body, limit: settings.bodyLimit)
         answer.body = ResponseBody(copy)
         try await response.forward(answer)
-        let exchange = RecordedExchange(
+        return RecordedExchange(
             request: redaction.request(request, body: body),
             response: redaction.answer(answer, to: request.url, body: await copy.bytes))
-        await keep(exchange, at: place)
     }
 
-    private func keep(_ exchange: RecordedExchange, at place: Int) {
-        guard case .recording(let began, var kept) = state else { return }
+    /// - Parameter exchange: nil if the load failed, which leaves its room to others.
+    private func ended(_ place: Int, with exchange: RecordedExchange?) {
+        guard case .recording(let began, let underway, var kept) = state else { return }
         kept[place] = exchange
-        state = .recording(began: began, kept: kept)
+        state = .recording(began: began, underway: underway - 1, kept: kept)
     }
 
     /// The place of an exchange that begins.
     private func begin() throws(LoadError) -> Int {
-        guard case .recording(let began, let kept) = state, began < settings.exchangeLimit else {
+        guard case .recording(let began, let underway, let kept) = state,
+            kept.count + underway < settings.exchangeLimit
+        else {
             throw CassetteError(
                 .tooManyExchanges, "More than \(settings.exchangeLimit) exchanges are not recorded."
             ).loadError
         }
-        state = .recording(began: began + 1, kept: kept)
+        state = .recording(began: began + 1, underway: underway + 1, kept: kept)
         return began
     }
 

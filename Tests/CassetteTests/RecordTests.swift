@@ -122,6 +122,22 @@ import Testing
         #expect(await cassette.recording.exchanges.count == 2)
     }
 
+    @Test func aLoadThatFailsLeavesItsRoomToOthers() async throws {
+        var settings = CassetteSettings()
+        settings.exchangeLimit = 1
+        let cassette = try await Cassette.open(path, mode: .record, settings: settings)
+        let session = cassette.session(OpenGate())
+        let gone = try TestServer { _ in }
+        let request = LoadRequest(.get, try gone.url())
+        gone.stop()
+        for _ in 1...2 {
+            let error = await #expect(throws: LoadError.self) { _ = try await session.data(for: request) }
+            #expect(error != nil && (error?.underlying as? CassetteError) == nil)
+        }
+        _ = try await session.data(for: origin.request("/one"))
+        #expect(await cassette.recording.exchanges.count == 1)
+    }
+
     @Test func partlyReadAnswersAreNotRecorded() async throws {
         let cassette = try await Cassette.open(path, mode: .record)
         let session = cassette.session(OpenGate())
