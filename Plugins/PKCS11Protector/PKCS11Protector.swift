@@ -16,7 +16,8 @@ public import SallyportSecureStore
 ///
 /// The token must support `CKM_SHA256_HMAC`, and `CKM_GENERIC_SECRET_KEY_GEN` if the key is to be created. A module is
 /// loaded and initialised when it is first needed, and stays loaded until the process ends; calls to all modules are
-/// made one at a time.
+/// made one at a time. A login of PKCS#11 is the whole process's: while it is logged in to the token, as by a
+/// `PKCS11Identity`, the token checks no PIN, and the store is opened with any.
 public struct PKCS11Protector: KeyProtector {
     /// The path of the token's PKCS#11 module, a shared library.
     public let module: String
@@ -32,7 +33,8 @@ public struct PKCS11Protector: KeyProtector {
     ///   - module: the path of the token's PKCS#11 module, a shared library.
     ///   - token: the token's label.
     ///   - keyLabel: the label of the secret in the token.
-    ///   - pin: the user's PIN. The token counts wrong ones, and may lock itself.
+    ///   - pin: the user's PIN. The token counts wrong ones, and may lock itself. Not checked while the process is
+    ///     logged in already.
     public init(module: String, token: String, keyLabel: String = "sallyport", pin: String) {
         self.module = module
         self.token = token
