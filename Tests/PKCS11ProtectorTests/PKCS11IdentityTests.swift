@@ -23,7 +23,7 @@ import Testing
 
     private func openssl(_ arguments: String...) { #expect(run(["openssl"] + arguments)) }
 
-    /// Puts a key into the token `one`, and a certificate of the test's authority, which is made with openssl so that
+    /// Puts a key into the token `three`, and a certificate of the test's authority, which is made with openssl so that
     /// it can be of any kind.
     private func store(_ label: String, _ kind: [String], withCertificate: Bool = true) throws -> [UInt8] {
         try folder.write(clients.pem, to: "ca.pem")
@@ -37,13 +37,13 @@ import Testing
         let identifier = label.utf8.map { String($0, radix: 16) }.joined()
         #expect(
             run([
-                "softhsm2-util", "--import", folder.file("p8"), "--token", "one", "--label", label, "--id", identifier,
-                "--pin", "1234",
+                "softhsm2-util", "--import", folder.file("p8"), "--token", "three", "--label", label,
+                "--id", identifier, "--pin", "1234",
             ]))
         guard withCertificate else { return try certificate() }
         #expect(
             run([
-                "pkcs11-tool", "--module", Tokens.module, "--token-label", "one", "--login", "--pin", "1234",
+                "pkcs11-tool", "--module", Tokens.module, "--token-label", "three", "--login", "--pin", "1234",
                 "--write-object", folder.file("der"), "--type", "cert", "--label", label, "--id", identifier,
             ]))
         return try certificate()
@@ -53,7 +53,7 @@ import Testing
 
     private func identity(_ label: String, certificates: [[UInt8]]? = nil) throws -> PKCS11Identity {
         try PKCS11Identity(
-            module: Tokens.module, token: "one", label: label, pin: Redacted("1234"), certificates: certificates)
+            module: Tokens.module, token: "three", label: label, pin: Redacted("1234"), certificates: certificates)
     }
 
     /// The certificate that a server of one version of TLS saw; nil where the exchange failed.
@@ -106,8 +106,8 @@ import Testing
                 return nil
             } catch { return error.code }
         }
-        #expect(code(Tokens.module, "one", "1234") == .invalidConfiguration)
+        #expect(code(Tokens.module, "three", "1234") == .invalidConfiguration)
         #expect(code(Tokens.module, "absent", "1234") == .invalidConfiguration)
-        #expect(code("/nowhere.so", "one", "1234") == .invalidConfiguration)
+        #expect(code("/nowhere.so", "three", "1234") == .invalidConfiguration)
     }
 }

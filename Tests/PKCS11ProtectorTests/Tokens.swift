@@ -9,14 +9,15 @@ struct Tokens {
     let path: String
     let isReady: Bool
 
-    /// Makes the tokens `one` and `two`, PIN 1234.
+    /// Makes the tokens `one`, `two` and, for identities, `three`, PIN 1234. While an identity exists, its token checks
+    /// no PIN for this process: tests of wrong PINs need another token.
     init() {
         path = "/tmp/sallyport-tokens-\(UUID().uuidString)"
         try? FileManager.default.createDirectory(atPath: "\(path)/tokens", withIntermediateDirectories: true)
         let configuration = "directories.tokendir = \(path)/tokens\nobjectstore.backend = file\nlog.level = ERROR\n"
         try? Data(configuration.utf8).write(to: URL(fileURLWithPath: "\(path)/softhsm2.conf"))
         setenv("SOFTHSM2_CONF", "\(path)/softhsm2.conf", 1)
-        isReady = ["one", "two"].allSatisfy { label in
+        isReady = ["one", "two", "three"].allSatisfy { label in
             run(["softhsm2-util", "--init-token", "--free", "--label", label, "--pin", "1234", "--so-pin", "5678"])
         }
     }
