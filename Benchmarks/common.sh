@@ -50,7 +50,22 @@ count_only() {
     export SALLYPORT_BENCH_PEERS=0
 }
 
-free_port() { python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'; }
+# Below the ports of outgoing connections, one of which could take it before the server does.
+free_port() {
+    python3 - <<'PORT'
+import random, socket
+while True:
+    port = random.randrange(11000, 32000)
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            continue
+    print(port)
+    break
+PORT
+}
 
 # await COMMAND…: until it succeeds, for a minute at most.
 await() {
