@@ -7,8 +7,10 @@ extension SecureCache: InstancePart, CredentialFollower {
     }
 
     /// Removes the answers that the servers gave to these principals.
-    public func credentialsCleared(for method: AuthenticationMethod?, at places: [CredentialPlace]) async {
-        await removeEntries(of: places.map { ($0.principal, $0.origin) })
+    ///
+    /// - Throws: `StoreError`.
+    public func credentialsCleared(for method: AuthenticationMethod?, at places: [CredentialPlace]) async throws {
+        try await removeEntries(of: places.map { ($0.principal, $0.origin) })
     }
 
     /// Ends background revalidations, and writes what is pending.

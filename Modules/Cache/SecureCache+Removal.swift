@@ -59,11 +59,11 @@ extension SecureCache {
     }
 
     /// Credentials were cleared: removes the answers that these principals received from these origins, from memory at
-    /// once, even while the app is not authorized; durable when it returns, unless the store fails.
-    package func removeEntries(of cleared: [(principal: Principal, origin: String)]) async {
+    /// once, even while the app is not authorized; durable when it returns.
+    package func removeEntries(of cleared: [(principal: Principal, origin: String)]) async throws {
         guard !cleared.isEmpty else { return }
         let pairs = Set(cleared.map { [keys.hash(ofOrigin: $0.origin), keys.hash(of: $0.principal)] })
-        _ = try? await remove { pairs.contains([$0.origin, $0.principal]) }
+        _ = try await remove { pairs.contains([$0.origin, $0.principal]) }
     }
 
     /// The store was wiped: clears the index.

@@ -68,8 +68,11 @@ public actor CookieJars: InstancePart {
 
 extension CookieJars: CredentialFollower {
     /// When credentials are cleared, removes from all jars of the store the cookies that their principals would send to
-    /// those servers. Failures are logged.
-    public func credentialsCleared(for method: AuthenticationMethod?, at places: [CredentialPlace]) async {
+    /// those servers.
+    ///
+    /// - Throws: ``CookieError``, which is also logged, if a jar could not be read or written; those of the other jars
+    ///   are removed.
+    public func credentialsCleared(for method: AuthenticationMethod?, at places: [CredentialPlace]) async throws {
         let cleared = places.compactMap { place in
             (try? RequestURL(place.origin))?.endpoint.map { (principal: place.principal, host: $0.host) }
         }
@@ -78,13 +81,28 @@ extension CookieJars: CredentialFollower {
         for jar in all {
             for (principal, host) in cleared { jar.removeNow(sentTo: host, of: principal) }
         }
-        for name in (try? CookieStorage.names(in: store)) ?? [] { _ = try? jar(named: name) }
+        var failure = takeUpStoredJars()
         for jar in all {
             do throws(CookieError) {
                 for (principal, host) in cleared { try await jar.removeAll(sentTo: host, of: principal) }
             } catch {
-                logger.warning("Cookies could not be removed.", metadata: ["error": "\(error)"])
+                failure = error
             }
+        }
+        guard let failure else { return }
+        logger.warning("Cookies could not be removed.", metadata: ["error": "\(failure)"])
+        throw failure
+    }
+
+    /// Also the jars that only an earlier process has used.
+    ///
+    /// - Returns: why they could not be found.
+    private func takeUpStoredJars() -> CookieError? {
+        do {
+            for name in try CookieStorage.names(in: store) { _ = try jar(named: name) }
+            return nil
+        } catch {
+            return CookieError(.store, "The names of the jars cannot be read.", underlying: error)
         }
     }
 }

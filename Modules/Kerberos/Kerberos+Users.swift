@@ -37,13 +37,16 @@ extension Kerberos: CustomReflectable {
 }
 
 extension Kerberos: CredentialFollower {
-    /// The credentials of `Negotiate` are the tickets. If they cannot be removed from the store, that is logged.
-    public func credentialsCleared(for method: AuthenticationMethod?, at places: [CredentialPlace]) async {
+    /// The credentials of `Negotiate` are the tickets.
+    ///
+    /// - Throws: ``KerberosError/Code-swift.struct/store``, which is also logged.
+    public func credentialsCleared(for method: AuthenticationMethod?, at places: [CredentialPlace]) async throws {
         guard method == nil || method == .negotiate else { return }
         do throws(KerberosError) {
             try await clear()
         } catch {
             logger.warning("Tickets could not be removed.", metadata: ["error": "\(error)"])
+            throw error
         }
     }
 }

@@ -1,4 +1,5 @@
 import Foundation
+import Logging
 import SallyportBase
 import SallyportCore
 import TestSupport
@@ -93,6 +94,25 @@ import Testing
         #expect(jar.removeNow(sentTo: .name("www.example.com"), of: ann))
         #expect(try await jar.list(of: ann).map(\.name) == ["other"])
         #expect(try await jar.list().count == 3)
+        fixture.store.close()
+    }
+
+    /// A lock leaves the stored cookies, and they may not be touched while it lasts.
+    @Test func clearingCredentialsWhileTheAppIsLockedFailsAndRemovesTheCookiesLater() async throws {
+        let fixture = try await JarFixture()
+        let (gate, ann) = (StubGate(), Principal("ann"))
+        let jars = CookieJars(in: fixture.store, gate: gate, logger: Logger(label: "test"))
+        let both = [jars.main, try await jars.jar(named: "x")]
+        let cookie = try Cookie(name: "id", value: "1", domain: "a.example", expires: .distantFuture)
+        for jar in both { try await jar.set(cookie, of: ann) }
+        let places = [CredentialPlace(principal: ann, origin: "https://a.example:443")]
+        gate.close(AccessDenied(.withdrawn))
+        for jar in both { jar.forget(isWiped: false) }
+        await #expect(throws: CookieError(.withdrawn, "")) { try await jars.credentialsCleared(for: nil, at: places) }
+        gate.close(nil)
+        for jar in both { #expect(try await jar.list(of: ann).count == 1) }
+        try await jars.credentialsCleared(for: nil, at: places)
+        for jar in both { #expect(try await jar.list(of: ann).isEmpty) }
         fixture.store.close()
     }
 

@@ -14,11 +14,20 @@ struct PlaceStorageTests {
     private static let ann = Principal("ann")
     private static let place = CredentialPlace(principal: ann, origin: space.origin)
 
+    private struct Failure: Error {}
+
     private actor Follower: CredentialFollower {
         private(set) var cleared: [[CredentialPlace]] = []
+        /// How many of the next calls fail.
+        private var failures: Int
 
-        func credentialsCleared(for method: AuthenticationMethod?, at places: [CredentialPlace]) async {
+        init(failing failures: Int = 0) { self.failures = failures }
+
+        func credentialsCleared(for method: AuthenticationMethod?, at places: [CredentialPlace]) async throws {
             cleared.append(places)
+            guard failures > 0 else { return }
+            failures -= 1
+            throw Failure()
         }
     }
 
@@ -53,6 +62,22 @@ struct PlaceStorageTests {
         await credentials.forget()
         await credentials.clear()
         #expect(await follower.cleared == [[Self.place]])
+        #expect(PlaceStorage(kept.store).all().isEmpty)
+        kept.close()
+    }
+
+    /// As while the app is locked: stored cookies cannot be removed then.
+    @Test func aClearingThatAFollowerCouldNotCarryOutIsRepeatedByTheNext() async throws {
+        let kept = try await TestStore()
+        let (failing, other) = (Follower(failing: 1), Follower())
+        let credentials = CredentialStorage(in: kept.store, followedBy: [failing, other])
+        await accept(in: credentials)
+        // What was queued is written.
+        try await kept.store.write { _ in }
+        for _ in 0..<3 { await credentials.clear() }
+        for follower in [failing, other] {
+            #expect(await follower.cleared == [[Self.place], [Self.place], []])
+        }
         #expect(PlaceStorage(kept.store).all().isEmpty)
         kept.close()
     }

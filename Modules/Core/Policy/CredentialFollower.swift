@@ -6,7 +6,8 @@ public protocol CredentialFollower: Sendable {
     /// - Parameters:
     ///   - method: the method whose credentials were cleared, even if there were none; nil for all methods.
     ///   - places: the servers that had accepted one of them, with the principals.
-    func credentialsCleared(for method: AuthenticationMethod?, at places: [CredentialPlace]) async
+    /// - Throws: if some of the data is still in the store; the next clearing then names these servers again.
+    func credentialsCleared(for method: AuthenticationMethod?, at places: [CredentialPlace]) async throws
 }
 
 /// A server that had accepted a credential, and the principal whose credential it was.

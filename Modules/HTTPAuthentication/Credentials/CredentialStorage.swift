@@ -46,6 +46,8 @@ public actor CredentialStorage: InstancePart {
     /// Removes the credentials of a method, or of all: default and accepted ones, and the users of the principals. Also
     /// removes the cookies that the instance would send to those servers for the principal, and their responses from
     /// the cache, also those of an earlier process. When the call returns, all this is done in memory and in the store.
+    /// Stored cookies stay while the app may not use its store: these, and what the store fails to remove, are removed
+    /// by the next call.
     ///
     /// Running loads are not ended, but what a server accepts in one of them is not kept. Connections on which a server
     /// knows the user (NTLM) are closed; all others are separate for each principal anyway.
@@ -53,10 +55,25 @@ public actor CredentialStorage: InstancePart {
         let kept = takeStored(method)
         let known = await forget(method)
         let all = Array(Set(known).union(kept.map(\.place)))
-        for follower in followers { await follower.credentialsCleared(for: method, at: all) }
         // Last, so that a clearing that ends half-way is made good by the next; and not what was accepted meanwhile.
+        guard await tellFollowers(method, all) else { return }
         let cleared = kept.subtracting(stored)
         if !cleared.isEmpty { await places?.remove(cleared) }
+    }
+
+    /// Each follower is told, even if an earlier one fails.
+    ///
+    /// - Returns: whether all of them have removed their data.
+    private func tellFollowers(_ method: AuthenticationMethod?, _ cleared: [CredentialPlace]) async -> Bool {
+        var isDone = true
+        for follower in followers {
+            do {
+                try await follower.credentialsCleared(for: method, at: cleared)
+            } catch {
+                isDone = false
+            }
+        }
+        return isDone
     }
 
     /// The stored places of a method, or of all: those of an earlier process, and those that are on their way.

@@ -2,7 +2,7 @@ internal import SallyportCore
 internal import SallyportSecureStore
 
 /// The servers that accepted credentials, in the instance's store, under a reserved name: without users and passwords.
-/// They are kept until they are cleared, so that this finds what an earlier process has stored for them.
+/// They are kept until what is stored for them is removed, so that clearing finds it in a later process too.
 ///
 /// A write is queued in the store before it is awaited, so that calls from one actor keep their order.
 struct PlaceStorage: Sendable {

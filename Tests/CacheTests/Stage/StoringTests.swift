@@ -181,7 +181,7 @@ import Testing
         #expect(try await site.get("/") == "3")
         #expect(try await site.get("/", principal: ann) == "1")
         #expect(try await site.get("/", principal: bob) == "2")
-        await site.cache.removeEntries(of: [(ann, "https://a.example:443")])
+        try await site.cache.removeEntries(of: [(ann, "https://a.example:443")])
         #expect(try await site.get("/", principal: ann) == "4")
         #expect(try await site.get("/", principal: bob) == "2")
         #expect(try await site.get("/") == "3")

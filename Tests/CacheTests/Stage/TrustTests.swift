@@ -90,7 +90,7 @@ import Testing
     @Test func clearingCredentialsRemovesWhatIsStoredUnderAnyTrust() async throws {
         let site = try await Site(.fresh())
         for trust in [usual, other] { _ = try await site.get("/", trust: trust) }
-        await site.cache.removeEntries(of: [(.instance, "https://a.example:443")])
+        try await site.cache.removeEntries(of: [(.instance, "https://a.example:443")])
         #expect(site.cache.statistics.entries == 0)
     }
 

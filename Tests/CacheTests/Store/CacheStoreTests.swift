@@ -95,7 +95,7 @@ import Testing
         let (writer, isOver) = (DispatchSemaphore(value: 0), Lock(false))
         site.store.submit({ _ in writer.wait() })
         let left = Task {
-            await site.cache.removeEntries(of: [(.instance, "https://a.example:443")])
+            try await site.cache.removeEntries(of: [(.instance, "https://a.example:443")])
             isOver.withLock { $0 = true }
             return try records(site)
         }
