@@ -32,10 +32,8 @@ final class WriterLock: Sendable {
         let identifier = Array("\(getpid())".utf8)
         ftruncate(descriptor, 0)
         let written = unsafe identifier.withUnsafeBytes { unsafe pwrite(descriptor, $0.baseAddress, $0.count, 0) }
-        guard written == identifier.count, fsync(descriptor) == 0 else {
-            defer { close(descriptor) }
-            throw Files.failure("write", path)
-        }
+        // From here on an error also runs `deinit`, which closes the file: a second time would close another's.
+        guard written == identifier.count, fsync(descriptor) == 0 else { throw Files.failure("write", path) }
     }
 
     deinit { close(descriptor) }
