@@ -55,6 +55,35 @@ import Testing
         try await fixture.open().close()
     }
 
+    @Test func aStoreThatWasClosedOpensAgainWhileAForkedChildStillHasItsLockFile() async throws {
+        let fixture = try StoreFixture()
+        let store = try await fixture.open()
+        let inherited = try Self.inherited("\(fixture.directory)/writer")
+        defer { for descriptor in inherited { close(descriptor) } }
+        try #require(!inherited.isEmpty)
+        store.close()
+        try await fixture.open().close()
+    }
+
+    @Test func aDirectoryIsUnlockedWhileAChildThatWasForkedMeanwhileStillHasItOpen() async throws {
+        let fixture = try StoreFixture()
+        var inherited: [Int32] = []
+        defer { for descriptor in inherited { close(descriptor) } }
+        inherited = try DirectoryLock.whileReplacing(fixture.path) { () throws(StoreError) -> [Int32] in
+            (try? Self.inherited(fixture.path)) ?? []
+        }
+        try #require(!inherited.isEmpty)
+        let isOpened = try DirectoryLock.whileOpening(fixture.path) { () throws(StoreError) -> Bool in true }
+        #expect(isOpened)
+    }
+
+    /// Descriptors of a file as a forked child has them: they share the locks of this process's own.
+    private static func inherited(_ path: String) throws -> [Int32] {
+        let numbers = try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").compactMap { Int32($0) }
+        let file = FileIdentity(path)
+        return numbers.filter { FileIdentity("/proc/self/fd/\($0)") == file }.map { dup($0) }
+    }
+
     @Test func afterClosingEveryCallSaysSo() async throws {
         let fixture = try StoreFixture()
         let store = try await fixture.open()

@@ -28,7 +28,11 @@ enum DirectoryLock {
     ) throws(StoreError) -> Result {
         let descriptor = unsafe open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         guard descriptor >= 0 else { throw Files.failure("open", directory) }
-        defer { close(descriptor) }
+        defer {
+            // A child that was forked meanwhile shares the lock, and closing alone would leave it locked.
+            flock(descriptor, LOCK_UN)
+            close(descriptor)
+        }
         for _ in 0..<attempts {
             if flock(descriptor, mode | LOCK_NB) == 0 { return try body() }
             usleep(pause)

@@ -36,7 +36,11 @@ final class WriterLock: Sendable {
         guard written == identifier.count, fsync(descriptor) == 0 else { throw Files.failure("write", path) }
     }
 
-    deinit { close(descriptor) }
+    deinit {
+        // A child that was forked meanwhile shares the lock, and closing alone would leave it locked.
+        flock(descriptor, LOCK_UN)
+        close(descriptor)
+    }
 
     /// Records that the store was closed. It need not be durable: without it the next opening only makes a needless
     /// check.
