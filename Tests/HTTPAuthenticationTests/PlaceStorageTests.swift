@@ -31,10 +31,10 @@ struct PlaceStorageTests {
         }
     }
 
-    private func accept(in credentials: CredentialStorage) async {
+    private func accept(in credentials: CredentialStorage, since start: UInt64? = nil) async {
         await credentials.accepted(
             Credential(user: "ann", password: Redacted("secret")), for: Self.space, of: Self.ann, scopes: ["/"],
-            since: credentials.generation)
+            since: start ?? credentials.generation)
     }
 
     @Test func clearingTellsOfTheServersThatAcceptedInAnEarlierProcess() async throws {
@@ -63,6 +63,20 @@ struct PlaceStorageTests {
         await credentials.clear()
         #expect(await follower.cleared == [[Self.place]])
         #expect(PlaceStorage(kept.store).all().isEmpty)
+        kept.close()
+    }
+
+    /// Its cookies and its answer are kept.
+    @Test func clearingTellsOfTheServerOfALoadThatWentOnDuringTheClearingBefore() async throws {
+        let kept = try await TestStore()
+        let follower = Follower()
+        let credentials = CredentialStorage(in: kept.store, followedBy: [follower])
+        let start = credentials.generation
+        await credentials.clear()
+        await accept(in: credentials, since: start)
+        #expect(credentials.knowsNobody)
+        await credentials.clear()
+        #expect(await follower.cleared == [[], [Self.place]])
         kept.close()
     }
 

@@ -156,15 +156,16 @@ public actor CredentialStorage: InstancePart {
 
     /// The server accepted a credential.
     ///
-    /// - Parameter start: the ``generation`` in which the load began; if credentials were removed since then, nothing
-    ///   is kept.
+    /// - Parameter start: the ``generation`` in which the load began; if credentials were removed since then, the
+    ///   credential is not kept. The server is noted all the same: the load's cookies and answer are kept, and the next
+    ///   clearing removes them.
     func accepted(
         _ credential: Credential, for space: ProtectionSpace, of principal: Principal, scopes: [String],
         since start: UInt64
     ) {
+        store(space, of: principal)
         guard start == generation else { return }
         book.accepted(credential, for: space, of: principal, scopes: scopes)
-        store(space, of: principal)
         publish()
     }
 
