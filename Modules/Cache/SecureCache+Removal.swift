@@ -79,8 +79,8 @@ extension SecureCache {
     /// Ends background revalidations, and writes what is pending: the times of last use.
     package func close() async {
         revalidations.cancel()
-        guard let storage, !state.withLock({ $0.used.isEmpty }) else { return }
-        try? await storage.store.write(writeUses(in: storage))
+        guard let storage, let change = takeUses() else { return }
+        try? await storage.store.write(change)
     }
 
     /// Returns once everything that was passed to the store is written or was refused.
@@ -122,28 +122,19 @@ extension SecureCache {
         guard now.milliseconds - slot.used.milliseconds >= Self.useGrain || now < slot.used else { return }
         let isFull = state.withLock { state in
             state.index.use(slot, at: now)
-            let isNew = state.used.updateValue(slot, forKey: slot.id) == nil
-            return isNew && state.used.count % Self.useBatch == 0
+            state.used[slot.id] = now
+            return state.used.count >= Self.useBatch
         }
-        guard isFull, let storage else { return }
-        storage.store.submit(writeUses(in: storage))
+        guard isFull, let storage, let change = takeUses() else { return }
+        storage.store.submit(change)
     }
 
-    /// Writes the uses into the slots as they are when the store's writer comes to it: an entry that was confirmed
-    /// since a load found it has other ones, and what was queued before is in the index.
-    private func writeUses(in storage: EntryStorage) -> EntryStorage.Change {
-        { [weak self] transaction in
-            guard let used = self?.takeUses() else { return }
-            try storage.update(used)(transaction)
-        }
-    }
-
-    private func takeUses() -> [IndexSlot] {
-        let (used, index) = state.withLock { state in
+    private func takeUses() -> EntryStorage.Change? {
+        let used = state.withLock { state in
             defer { state.used = [:] }
-            return (state.used, state.index)
+            return state.used
         }
-        return used.values.compactMap { index.current($0) }
+        return used.isEmpty ? nil : storage?.update(used)
     }
 
     /// Evicts the least recently used entries if the total size is above the capacity. They are chosen and removed on

@@ -32,8 +32,8 @@ public final class SecureCache: Sendable {
         var unstorable = Unstorable()
         var removals = Removals()
         var counts = CacheCounts()
-        /// Entries whose last use is not written yet.
-        var used: [EntryID: IndexSlot] = [:]
+        /// The last uses that are not written yet.
+        var used: [EntryID: CacheTime] = [:]
         /// The requests of the revalidations that run in the background.
         var behind: Set<RequestKey> = []
         var isEvicting = false

@@ -30,9 +30,6 @@ struct CacheIndex: Sendable {
 
     func slots(of url: UInt64) -> [IndexSlot] { slots[url] ?? [] }
 
-    /// The slot of the same entry as it is now; nil if the entry is gone.
-    func current(_ slot: IndexSlot) -> IndexSlot? { slots(of: slot.url).first { $0.id == slot.id } }
-
     func contains(_ slot: IndexSlot) -> Bool { slots[slot.url]?.contains { $0.id == slot.id } ?? false }
 
     /// The entries that a new one would replace.

@@ -75,10 +75,16 @@ final class EntryStorage: Sendable {
         }
     }
 
-    func update(_ slots: [IndexSlot]) -> Change {
+    /// Writes when entries were used. The rest of a slot stays: the server may have confirmed the entry since a load
+    /// found it.
+    func update(_ uses: [EntryID: CacheTime]) -> Change {
         { [self] transaction in
-            for slot in slots where try transaction.value(for: slot.id.bytes, in: index) != nil {
-                try transaction.set(slot.bytes, for: slot.id.bytes, in: index)
+            for (id, time) in uses {
+                guard let bytes = try transaction.value(for: id.bytes, in: index),
+                    var slot = IndexSlot(id: id, bytes: bytes)
+                else { continue }
+                slot.used = time
+                try transaction.set(slot.bytes, for: id.bytes, in: index)
             }
         }
     }
