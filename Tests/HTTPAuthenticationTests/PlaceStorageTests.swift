@@ -95,4 +95,21 @@ struct PlaceStorageTests {
         #expect(PlaceStorage(kept.store).all().isEmpty)
         kept.close()
     }
+
+    @Test func onePlaceMoreThanTheLimitIsNotStoredUntilThereIsRoom() async throws {
+        let kept = try await TestStore()
+        let places = PlaceStorage(kept.store, limit: 2)
+        let entries = ["line\nline", "", "ann"].map {
+            PlaceStorage.Entry(.basic, CredentialPlace(principal: Principal($0), origin: Self.space.origin))
+        }
+        for entry in entries { places.add(entry) }
+        // What was queued is written.
+        try await kept.store.write { _ in }
+        #expect(places.all() == Set(entries.prefix(2)))
+        await places.remove([entries[0]])
+        places.add(entries[2])
+        try await kept.store.write { _ in }
+        #expect(places.all() == Set(entries.suffix(2)))
+        kept.close()
+    }
 }

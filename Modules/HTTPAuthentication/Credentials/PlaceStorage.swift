@@ -31,9 +31,11 @@ struct PlaceStorage: Sendable {
 
     private let store: SecureStore
     private let places: StoreCollection<String, [UInt8]>
+    private let limit: Int
 
-    init(_ store: SecureStore) {
+    init(_ store: SecureStore, limit: Int = PlaceStorage.limit) {
         self.store = store
+        self.limit = limit
         places = store.reservedCollection("credentials.places", of: [UInt8].self)
     }
 
@@ -51,8 +53,8 @@ struct PlaceStorage: Sendable {
 
     /// Queues the entry, and does not wait: a load goes on meanwhile.
     func add(_ entry: Entry) {
-        store.submit({ [places] transaction in
-            guard try transaction.count(of: places) < Self.limit else { return }
+        store.submit({ [places, limit] transaction in
+            guard try transaction.count(of: places) < limit else { return }
             try transaction.set([], for: entry.key, in: places)
         })
     }
