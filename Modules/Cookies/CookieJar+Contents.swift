@@ -104,20 +104,27 @@ extension CookieJar {
 
     // MARK: For the instance
 
-    /// Removes the cookies that a principal would send to a host, because its credentials there were cleared.
-    package func removeAll(sentTo host: Host, of principal: Principal) async throws(CookieError) {
-        _ = try await remove(of: principal) { Self.isSent($0, to: host) }
+    /// Removes the cookies that principals would send to hosts, because their credentials there were cleared; in one
+    /// transaction.
+    package func removeAll(sentTo places: [Principal: [Host]]) async throws(CookieError) {
+        try await load()
+        removeNow(sentTo: places)
+        try await flush()
     }
 
-    /// As ``removeAll(sentTo:of:)``, if the cookies are in memory, without asking the gate; the change is written a
-    /// little later. Returns false if they are not in memory.
+    /// As ``removeAll(sentTo:)``, if the cookies are in memory, without asking the gate; the change is written a little
+    /// later. Returns false if they are not in memory.
     @discardableResult
-    package nonisolated func removeNow(sentTo host: Host, of principal: Principal) -> Bool {
+    package nonisolated func removeNow(sentTo places: [Principal: [Host]]) -> Bool {
         var isLoaded = false
         change { state in
             isLoaded = state.isLoaded
             var effects: [CookieTable.Effect] = []
-            state.table.remove(of: principal, because: .removed, &effects) { Self.isSent($0, to: host) }
+            for (principal, hosts) in places {
+                state.table.remove(of: principal, because: .removed, &effects) { cookie in
+                    hosts.contains { Self.isSent(cookie, to: $0) }
+                }
+            }
             return effects
         }
         return isLoaded

@@ -73,18 +73,18 @@ extension CookieJars: CredentialFollower {
     /// - Throws: ``CookieError``, which is also logged, if a jar could not be read or written; those of the other jars
     ///   are removed.
     public func credentialsCleared(for method: AuthenticationMethod?, at places: [CredentialPlace]) async throws {
-        let cleared = places.compactMap { place in
-            (try? RequestURL(place.origin))?.endpoint.map { (principal: place.principal, host: $0.host) }
+        var cleared: [Principal: [Host]] = [:]
+        for place in places {
+            guard let host = (try? RequestURL(place.origin))?.endpoint?.host else { continue }
+            cleared[place.principal, default: []].append(host)
         }
         guard !cleared.isEmpty else { return }
         // Cookies in memory are removed at once, even while the store may not be read.
-        for jar in all {
-            for (principal, host) in cleared { jar.removeNow(sentTo: host, of: principal) }
-        }
+        for jar in all { jar.removeNow(sentTo: cleared) }
         var failure = takeUpStoredJars()
         for jar in all {
             do throws(CookieError) {
-                for (principal, host) in cleared { try await jar.removeAll(sentTo: host, of: principal) }
+                try await jar.removeAll(sentTo: cleared)
             } catch {
                 failure = error
             }

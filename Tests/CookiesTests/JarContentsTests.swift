@@ -91,9 +91,24 @@ import Testing
                 "host=1", "domain=2; Domain=example.com", at: "https://www.example.com/", of: principal)
             try await jar.take("other=3", at: "https://mail.example.com/", of: principal)
         }
-        #expect(jar.removeNow(sentTo: .name("www.example.com"), of: ann))
+        #expect(jar.removeNow(sentTo: [ann: [.name("www.example.com")]]))
         #expect(try await jar.list(of: ann).map(\.name) == ["other"])
         #expect(try await jar.list().count == 3)
+        fixture.store.close()
+    }
+
+    @Test func theCookiesOfManyClearedCredentialsGoInOneTransaction() async throws {
+        let fixture = try await JarFixture()
+        // Longer than the test: nothing is written but what is waited for.
+        let jar = fixture.jar(delay: .seconds(60))
+        let principals = (0..<20).map { Principal("\($0)") }
+        for principal in principals { try await jar.take("a=1; Max-Age=100", at: Self.site, of: principal) }
+        try await jar.flush()
+        let before = try #require(fixture.store.writer?.counts.commits)
+        let places = principals.map { ($0, [Host.name("www.example.com")]) }
+        try await jar.removeAll(sentTo: Dictionary(uniqueKeysWithValues: places))
+        #expect(fixture.store.writer?.counts.commits == before + 1)
+        #expect(try await jar.principals().isEmpty)
         fixture.store.close()
     }
 
