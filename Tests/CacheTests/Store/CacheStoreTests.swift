@@ -104,6 +104,24 @@ import Testing
         #expect(try await left.value == 0)
     }
 
+    /// The test holds the store's writer until the credentials are cleared. What it writes next finds no answer.
+    @Test func anAnswerThatWaitsForTheStoreWhenCredentialsAreClearedIsNotWritten() async throws {
+        let site = try await Site(.fresh())
+        let storage = site.cache.entryStorage
+        let (writer, found) = (DispatchSemaphore(value: 0), Lock<Int?>(nil))
+        site.store.submit({ _ in writer.wait() })
+        let response = try await site.response(to: site.request(), .instance, under: .unnamed)
+        _ = try await response.body.collect(upTo: .megabytes(64))
+        site.store.submit({ try $0.count(of: storage.entries) }) { result in
+            found.withLock { $0 = try? result.get() }
+        }
+        let clearing = Task { try await site.cache.removeEntries(of: [(.instance, "https://a.example:443")]) }
+        #expect(try await eventually { site.cache.removalCount > 0 })
+        writer.signal()
+        try await clearing.value
+        #expect(found.withLock { $0 } == 0)
+    }
+
     private func records(_ site: Site) throws -> Int {
         let storage = site.cache.entryStorage
         return try site.store.read { transaction in
