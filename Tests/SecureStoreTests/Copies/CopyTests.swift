@@ -276,23 +276,14 @@ import Testing
         #expect(try workload.content(of: again) == workload.expected(after: 11))
     }
 
-    /// The test stands for a process that has opened the data file and not yet its table of readers.
     @Test func aCompactionReplacesNoFileWhileAReaderOpensThem() async throws {
         try await fixture.fill(10)
-        let names = ["data.mdb", "lock.mdb"].map { "\(fixture.directory)/\($0)" }
-        let before = names.map { FileIdentity($0) }
-        let reader = open(fixture.directory, O_RDONLY | O_DIRECTORY)
-        try #require(reader >= 0 && flock(reader, LOCK_SH) == 0)
-        async let compaction = compact()
-        var isReady = false
-        for _ in 0..<10_000 where !isReady {
-            isReady = FileManager.default.fileExists(atPath: "\(fixture.directory)/restoring")
-            try await Task.sleep(for: .milliseconds(1))
-        }
-        #expect(isReady && names.map { FileIdentity($0) } == before)
-        close(reader)
-        _ = try await compaction
-        #expect(FileIdentity(names[0]) != before[0])
+        let data = "\(fixture.directory)/data.mdb"
+        let before = FileIdentity(data)
+        let reader = try OpeningReader(in: fixture.directory)
+        _ = try await compact()
+        #expect(await reader.wasWaitedFor)
+        #expect(FileIdentity(data) != before)
         #expect(try workload.content(of: try await fixture.open()) == workload.expected(after: 10))
     }
 
