@@ -32,7 +32,10 @@ extension Authorization {
             // another authority.
             if error.code == .authorityMismatch, state != .authorized { throw error }
         }
-        guard state == .authorized else { throw .withdrawn(state.code) }
+        guard state == .authorized else {
+            // A cancelled task does not wait until its conclusion is published: the state may be the one before.
+            throw Task.isCancelled ? AuthorizationError.cancelled() : .withdrawn(state.code)
+        }
         return state
     }
 

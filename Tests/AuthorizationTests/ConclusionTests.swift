@@ -1,11 +1,12 @@
 import Dispatch
-import SallyportAuthorization
 import SallyportBase
 import SallyportCore
 import SallyportSecureStore
 import SallyportWire
 import TestSupport
 import Testing
+
+@testable import SallyportAuthorization
 
 /// In which order a conclusion about access is stored, carried out and published.
 @Suite(.timeLimit(.minutes(1))) struct ConclusionTests {
@@ -91,5 +92,30 @@ import Testing
         #expect(await events.next()?.code == .remoteLockout)
         #expect(authorization.state == .locked(.remoteLockout))
         withExtendedLifetime((slow, quick)) {}
+    }
+
+    /// The second call uses the stored configuration, and waits for the first one, whose configuration is being stored.
+    @Test func anAuthorizeThatIsCancelledWhileAnotherOneStoresIsNotReportedAsWithdrawn() async throws {
+        let fixture = try Fixture()
+        let (_, store) = try await fixture.activated()
+        // As after a restart.
+        let authorization = try fixture.authorization(on: store)
+        let (hasTurn, mayEnd) = (Signal(), DispatchSemaphore(value: 0))
+        async let writer: Void = store.write { _ in
+            hasTurn.fire()
+            mayEnd.wait()
+        }
+        await hasTurn.wait()
+        let storing = Task { try await authorization.authorize() }
+        #expect(try await eventually { await authorization.unstoredConclusions == 1 })
+        fixture.gateway.state.withLock { $0.failure = .refused }
+        let waiting = Task { try await authorization.authorize() }
+        #expect(try await eventually { await authorization.conclusionWaiters.count == 1 })
+        waiting.cancel()
+        let error = await #expect(throws: AuthorizationError.self) { try await waiting.value }
+        #expect(error?.code == .cancelled)
+        mayEnd.signal()
+        try await writer
+        #expect(try await storing.value == .authorized)
     }
 }
