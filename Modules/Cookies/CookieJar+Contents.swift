@@ -106,32 +106,28 @@ extension CookieJar {
 
     /// Removes the cookies that principals would send to hosts, because their credentials there were cleared; in one
     /// transaction.
-    package func removeAll(sentTo places: [Principal: [Host]]) async throws(CookieError) {
+    package func removeAll(sentTo places: [Principal: Set<Host>]) async throws(CookieError) {
         try await load()
         removeNow(sentTo: places)
         try await flush()
     }
 
-    /// As ``removeAll(sentTo:)``, if the cookies are in memory, without asking the gate; the change is written a little
-    /// later. Returns false if they are not in memory.
+    /// As ``removeAll(sentTo:)``, without asking the gate; the change is written a little later. If the cookies are not
+    /// in memory, they are removed when they are read into it, and the result is false.
     @discardableResult
-    package nonisolated func removeNow(sentTo places: [Principal: [Host]]) -> Bool {
+    package nonisolated func removeNow(sentTo places: [Principal: Set<Host>]) -> Bool {
         var isLoaded = false
         change { state in
             isLoaded = state.isLoaded
             var effects: [CookieTable.Effect] = []
-            for (principal, hosts) in places {
-                state.table.remove(of: principal, because: .removed, &effects) { cookie in
-                    hosts.contains { Self.isSent(cookie, to: $0) }
-                }
+            if isLoaded {
+                state.table.remove(sentTo: places, &effects)
+            } else {
+                state.cleared.merge(places) { $0.union($1) }
             }
             return effects
         }
         return isLoaded
-    }
-
-    private static func isSent(_ cookie: CookieEntry, to host: Host) -> Bool {
-        cookie.isHostOnly ? cookie.host == host : DomainMatch.matches(host, cookie.host)
     }
 
     private func remove(

@@ -21,7 +21,10 @@ extension CookieJar {
         change { state in
             guard !state.isLoaded, !state.isShutDown, state.generation == generation else { return [] }
             state.isLoaded = true
-            return state.table.restore(records, without: unwanted, lost: lost, at: now)
+            var effects = state.table.restore(records, without: unwanted, lost: lost, at: now)
+            state.table.remove(sentTo: state.cleared, &effects)
+            state.cleared = [:]
+            return effects
         }
         // A lock has cleared the memory meanwhile: what was read before it must not appear after it.
         if state.withLock({ $0.generation != generation }) { try await load() }

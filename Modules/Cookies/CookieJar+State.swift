@@ -1,3 +1,5 @@
+internal import SallyportCore
+
 extension CookieJar {
     /// State that threads share under one lock instead of the actor: each request reads it, and a call of the actor
     /// would cost more than the cookies themselves.
@@ -9,6 +11,8 @@ extension CookieJar {
         var isShutDown = false
         /// By number: the changes that were not written to the store yet.
         var pending: [UInt64: Pending] = [:]
+        /// Where principals' credentials were cleared while the cookies were not in memory.
+        var cleared: [Principal: Set<Host>] = [:]
         var lastVersion: UInt64 = 0
         /// The number of changes reported.
         var changes: UInt64 = 0

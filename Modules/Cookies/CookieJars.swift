@@ -73,15 +73,15 @@ extension CookieJars: CredentialFollower {
     /// - Throws: ``CookieError``, which is also logged, if a jar could not be read or written; those of the other jars
     ///   are removed.
     public func credentialsCleared(for method: AuthenticationMethod?, at places: [CredentialPlace]) async throws {
-        var cleared: [Principal: [Host]] = [:]
+        var cleared: [Principal: Set<Host>] = [:]
         for place in places {
             guard let host = (try? RequestURL(place.origin))?.endpoint?.host else { continue }
-            cleared[place.principal, default: []].append(host)
+            cleared[place.principal, default: []].insert(host)
         }
         guard !cleared.isEmpty else { return }
-        // Cookies in memory are removed at once, even while the store may not be read.
-        for jar in all { jar.removeNow(sentTo: cleared) }
         var failure = takeUpStoredJars()
+        // Even while the store may not be read: cookies in memory are removed at once, and others are never sent.
+        for jar in all { jar.removeNow(sentTo: cleared) }
         for jar in all {
             do throws(CookieError) {
                 try await jar.removeAll(sentTo: cleared)

@@ -30,6 +30,15 @@ extension CookieTable {
         }
     }
 
+    /// Removes the cookies that principals would send to hosts.
+    mutating func remove(sentTo places: [Principal: Set<Host>], _ effects: inout [Effect]) {
+        for (principal, hosts) in places {
+            remove(of: principal, because: .removed, &effects) { cookie in
+                hosts.contains { cookie.isSent(to: $0) }
+            }
+        }
+    }
+
     /// Overwrites names and values in memory before the table is released. Copies that requests and apps hold remain.
     mutating func overwrite() {
         for principal in owners.all {
@@ -56,6 +65,12 @@ extension CookieTable {
         for bucket in owners.all.compactMap({ owners[$0]?.buckets }).joined() {
             for entry in bucket.entries { nextExpiry = min(nextExpiry, entry.expiry) }
         }
+    }
+}
+
+extension CookieEntry {
+    fileprivate func isSent(to host: Host) -> Bool {
+        isHostOnly ? self.host == host : DomainMatch.matches(host, self.host)
     }
 }
 
