@@ -51,8 +51,7 @@ extension Connector {
         var fields = try fields(of: request, through: proxy, in: context, with: ways)
         if context.isToBeSigned {
             await context.signer?.sign(&fields)
-            try confirm(known)
-            try ways.checkSession()
+            try confirm(known, with: ways)
         }
         var (exchange, path) = order(for: request, saying: fields, by: known, through: proxy, in: context, with: ways)
         exchange.hasOtherCluster = hasOtherCluster
@@ -64,7 +63,7 @@ extension Connector {
         } catch {
             throw error.naming(known.way.restriction)
         }
-        return try answer(response, to: request, by: known, isByAppsWord: isByAppsWord)
+        return try answer(response, to: request, by: known, with: ways, isByAppsWord: isByAppsWord)
     }
 
     // MARK: Straight on
@@ -83,13 +82,14 @@ extension Connector {
         return order(for: request, saying: fields, by: known, through: proxy, in: context, with: ways)
     }
 
-    /// The answer for the stages, once the policy has confirmed the way.
+    /// The answer for the stages, once the policy has confirmed the way and the session still lasts. A session that
+    /// ends just before its request reaches the transport finds no exchange there to end.
     package nonisolated func answer(
         _ response: consuming ExchangeResponse, to request: LoadRequest, by known: KnownWays.Known,
-        isByAppsWord: Bool = false
+        with ways: KnownWays, isByAppsWord: Bool = false
     ) throws(LoadError) -> LoadResponse {
         do throws(LoadError) {
-            try confirm(known)
+            try confirm(known, with: ways)
         } catch {
             response.body.discard()
             throw error
@@ -101,11 +101,14 @@ extension Connector {
         return LoadResponse(head: response.head, url: request.url, body: response.body, facts: facts)
     }
 
-    /// A way that is still in force is not checked again: see ``AccessGate/confirm(_:_:)``.
-    private nonisolated func confirm(_ known: KnownWays.Known) throws(LoadError) {
-        guard !known.isInForce else { return }
-        try confirm(
-            known.way, OpenConnection(to: known.endpoint, through: known.way.relay?.cluster, tlsVersion: nil))
+    /// Asks the policy and the session again. A way that is still in force is not checked again: see
+    /// ``AccessGate/confirm(_:_:)``.
+    private nonisolated func confirm(_ known: KnownWays.Known, with ways: KnownWays) throws(LoadError) {
+        if !known.isInForce {
+            try confirm(
+                known.way, OpenConnection(to: known.endpoint, through: known.way.relay?.cluster, tlsVersion: nil))
+        }
+        try ways.checkSession()
     }
 
     // MARK: The request
@@ -206,8 +209,7 @@ extension Connector {
         let response = try await dialogue.run(after: failure) {
             [client] path throws(LoadError) -> ExchangeResponse in
             // The app may have taken its time to answer: no connection is made by a way that has ended meanwhile.
-            try self.confirm(order.known)
-            try ways.checkSession()
+            try self.confirm(order.known, with: ways)
             return try await order.send(with: client, via: path)
         }
         return (response, dialogue.isByAppsWord)

@@ -40,7 +40,7 @@ struct ConnectorStage: LoadStage {
             } catch {
                 return try await connector.exchange(request, by: known, in: context, with: ways, after: error)
             }
-            return try connector.answer(response, to: request, by: known)
+            return try connector.answer(response, to: request, by: known, with: ways)
         } catch {
             return try await sendLater(request, in: context, after: error)
         }

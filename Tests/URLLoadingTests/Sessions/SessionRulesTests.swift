@@ -195,6 +195,23 @@ import Testing
         _ = try await fixture.loading.session.bytes(for: .get(url))
     }
 
+    /// The session was there when it was asked for the last time before the exchange, and the transport had no exchange
+    /// to end yet when it ended.
+    @Test(arguments: [false, true])
+    func theEndOfASessionJustBeforeTheExchangeKeepsTheAnswerBack(_ isSwitchedOff: Bool) async throws {
+        let end = Lock<(@Sendable () -> Void)?>(nil)
+        let client = StubClient { _ throws(LoadError) in
+            end.withLock { $0 }?()
+            return StubAnswer(staysOpen: true)
+        }
+        let loading = Fixture(client: client).loading
+        let session = loading.makeSession()
+        end.withLock { $0 = { if isSwitchedOff { loading.disable() } else { session.invalidate() } } }
+        await #expect(throws: LoadError(.sessionInvalidated, "")) { try await session.bytes(for: .get(url)) }
+        #expect(client.discards == 1)
+        end.withLock { $0 = nil }
+    }
+
     @Test func instancesShareNothing() async throws {
         let (first, second) = (Fixture(), Fixture())
         first.gate.withdraw(.wiped)
