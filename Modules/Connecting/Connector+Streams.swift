@@ -40,6 +40,7 @@ extension Connector {
     package nonisolated func stream(
         _ request: TunnelRequest, by way: Way, with settings: ConnectionSettings, asking questions: ConnectionQuestions
     ) async throws(LoadError) -> ByteStream {
+        let period = withdrawals.period
         try settings.permission?.check()
         var path = settings.path(of: questions.principal, by: way)
         path.proxy = try proxyAccess(for: request, by: way, with: settings)
@@ -58,6 +59,7 @@ extension Connector {
         later.disabledChecks = settings.disabledChecks
         later.closeTimeout = settings.closeTimeout
         later.recorder = questions.recorder
+        later.period = period
         let answerTimeout = ContinuousClock.now.duration(to: questions.deadline)
         later.startTLS = { start throws(LoadError) in
             var (start, questions) = (start, questions)

@@ -36,10 +36,12 @@ public actor Connector: InstancePart {
     var history = TLSVersionHistory()
     /// The policy's recent answers.
     nonisolated let ways = WayBook()
+    /// There are none without a policy.
+    package nonisolated let withdrawals = Withdrawals()
     private nonisolated let marks: Marks
     private nonisolated let observation: AccessObservation?
-    /// Ends the task that frees decisions; nil without a policy, which alone withdraws.
-    private nonisolated let withdrawals: AsyncStream<Void>.Continuation?
+    /// Wakes, and in the end ends, the task that frees decisions; nil without a policy, which alone withdraws.
+    private nonisolated let freeing: AsyncStream<Void>.Continuation?
 
     /// State that is read without a hop.
     private final class Marks: Sendable {
@@ -55,16 +57,17 @@ public actor Connector: InstancePart {
         control: ControlTLSVersions = ControlTLSVersions()
     ) {
         let marks = Marks()
-        let (withdrawals, continuation) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
-        self.withdrawals = gate == nil ? nil : continuation
+        let (drops, continuation) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
+        freeing = gate == nil ? nil : continuation
         self.gate = gate
         self.client = client
         self.store = store
         self.control = control
         self.marks = marks
-        observation = gate.map { [ways] gate in
+        observation = gate.map { [ways, withdrawals] gate in
             gate.onAccessChange { change in
                 ways.forget()
+                withdrawals.note(change)
                 if change.dropsSecrets {
                     marks.edition.add(1, ordering: .acquiringAndReleasing)
                     continuation.yield()
@@ -75,12 +78,12 @@ public actor Connector: InstancePart {
         guard gate != nil else { return }
         // Decisions from before a withdrawal are never used anyway; this task only frees them at once.
         Task { [weak self] in
-            for await _ in withdrawals { await self?.dropOutdated() }
+            for await _ in drops { await self?.dropOutdated() }
         }
     }
 
     // A stream whose continuation is only released does not end, and its task would never be freed.
-    deinit { withdrawals?.finish() }
+    deinit { freeing?.finish() }
 
     /// Makes no connection yet.
     ///
@@ -142,7 +145,7 @@ public actor Connector: InstancePart {
 
     /// Ends everything with `sessionInvalidated` and frees the connections. Idempotent; no connection is made afterwards.
     public nonisolated func shutdown() async {
-        withdrawals?.finish()
+        freeing?.finish()
         await client.shutdown()
     }
 }

@@ -27,6 +27,8 @@ public final class ByteStream: Sendable {
         package var disabledChecks: Set<VerificationCheck> = []
         package var closeTimeout = Duration.seconds(5)
         package var recorder: LoadRecorder?
+        /// In which the stream was opened: nothing is read after it. Nil if access cannot be withdrawn.
+        package var period: AccessPeriod?
         package var startTLS: StartTLS = { _ throws(LoadError) in
             throw LoadError(.unsupported, at: .serverTLS, "This stream cannot begin TLS later.")
         }
@@ -81,7 +83,9 @@ public final class ByteStream: Sendable {
     ///   another task reads.
     public func read(upTo limit: Int = .max) async throws(LoadError) -> [UInt8]? {
         guard limit > 0 else { throw LoadError(.invalidRequest, "At least one byte is read.") }
-        return try await channel.read(upTo: limit)
+        let bytes = try await channel.read(upTo: limit)
+        try settings.period?.check()
+        return bytes
     }
 
     // MARK: Writing

@@ -1,6 +1,7 @@
 internal import Logging
 internal import SallyportConnecting
 internal import SallyportCore
+internal import SallyportLoading
 internal import SallyportTransport
 internal import Synchronization
 
@@ -19,7 +20,7 @@ final class LoadingEngine: Sendable {
     let connector: Connector
     let registry: ProtocolRegistry
     let loads = LoadsUnderWay()
-    let withdrawals = Withdrawals()
+    let withdrawals: Withdrawals
     /// Whether the gateway can be reached; nil if that is not known.
     let infrastructure: (any InfrastructureStatus)?
     /// Stages of other modules, between Decoding and the connector.
@@ -44,6 +45,7 @@ final class LoadingEngine: Sendable {
         self.sites = sites
         self.gate = gate
         self.connector = connector
+        withdrawals = connector.withdrawals
         self.stages = stages
         self.principals = principals
         self.logger = logger
@@ -52,10 +54,9 @@ final class LoadingEngine: Sendable {
         }
         let wasAuthorized = gate.map { WasAuthorized($0) }
         registry = ProtocolRegistry(logger: logger) { wasAuthorized?.isTrue ?? false }
-        observation = gate?.onAccessChange { [loads, withdrawals] change in
+        observation = gate?.onAccessChange { [loads] change in
             if case .open = change.to { wasAuthorized?.note() }
             guard let failure = change.ending.map({ LoadError($0) }) else { return }
-            if failure.code == .withdrawn { withdrawals.note(failure) }
             loads.end(with: failure)
         }
     }

@@ -96,6 +96,23 @@ import Testing
         #expect(try await eventually { server.openConnections == 0 })
     }
 
+    /// Both sides have ended theirs, so there is no connection that a withdrawal could end. Access that is given back
+    /// does not bring the bytes back.
+    @Test func withdrawalDropsTheUnreadBytesOfAStreamThatIsOver() async throws {
+        let server = try TestServer { $0.write("hello") }
+        let stream = try await loading.session.streamTask(to: server.endpoint)
+        let over = AwaitedValue<Void>()
+        stream.channel.whenOver { over.set(()) }
+        stream.closeWrite()
+        _ = await over.wait()
+        #expect(stream.receivedBytes == 5)
+        world.gate.withdraw(.blocked)
+        world.gate.authorize()
+        await #expect(throws: LoadError(.withdrawn, "")) { _ = try await stream.read() }
+        let next = try await loading.session.streamTask(to: server.endpoint)
+        #expect(try await next.read() == Array("hello".utf8))
+    }
+
     /// Lets everything through, and does what a test says when it is asked.
     private final class AskedGate: AccessGate {
         enum Step: CaseIterable { case way, confirmation }
