@@ -61,7 +61,7 @@ public final class SecureSession: Sendable {
             connectionsPerOrigin: configuration.connectionsPerOrigin, trust: TrustScopes(configuration),
             permission: life)
         let settings = ConnectionSettings(configuration, life: life, hasPolicy: engine.gate != nil)
-        let waiter = ConnectivityWaiter(configuration, tag: tag, engine)
+        let waiter = ConnectivityWaiter(configuration, engine)
         sender = ConnectorStage(connector: engine.connector, settings: settings, waiter: waiter)
         // The whole list of stages, from the top down.
         chain = LoadChain(

@@ -7,9 +7,6 @@ internal import SallyportLoading
 struct ConnectivityWaiter: Sendable {
     /// Whether requests wait by default.
     var isOn = false
-    /// The session whose loads wait.
-    var tag = ""
-    var loads = LoadsUnderWay()
     var infrastructure: (any InfrastructureStatus)?
     var rule = ConnectivityRule()
 
@@ -29,13 +26,15 @@ struct ConnectivityWaiter: Sendable {
     ) async throws(LoadError) -> LoadResponse {
         var failure = first
         var tries = 0
-        // Registered for all that follows: the session may end while the delegate is told, too.
+        let permission = context.permission
         let ended = AwaitedValue<LoadError>()
-        let number = loads.insert(tag) { ended.set($0) }
-        defer { loads.remove(number) }
+        let number = permission?.whenEnded { ended.set($0) }
+        defer { if let number { permission?.forget(number) } }
+        // Checked once the load is known: a withdrawal since the first try either ends the wait or is seen here.
+        try permission?.checkAccess()
         if let responder = context.responder as? DelegateResponder {
             // A delegate that takes too long is given up; the wait then throws.
-            _ = try await appsAnswer(until: context.deadline, under: context.permission) {
+            _ = try await appsAnswer(until: context.deadline, under: permission) {
                 await responder.waitsForConnectivity()
             }
         }
@@ -98,10 +97,8 @@ struct ConnectivityWaiter: Sendable {
 }
 
 extension ConnectivityWaiter {
-    init(_ configuration: SessionConfiguration, tag: String, _ engine: LoadingEngine) {
+    init(_ configuration: SessionConfiguration, _ engine: LoadingEngine) {
         isOn = configuration.waitsForConnectivity
-        self.tag = tag
-        loads = engine.loads
         infrastructure = engine.infrastructure
     }
 }

@@ -141,6 +141,34 @@ import Testing
         #expect(error?.code == expected)
     }
 
+    /// The end comes before the load is known as one that waits. The pause before the next try is a minute.
+    @Test(arguments: [End.withdrawn, .invalidated])
+    func anEndJustBeforeTheWaitingEndsTheLoadAtOnce(_ end: End) async throws {
+        let gate = StubGate()
+        let ending = Lock<(@Sendable () async -> Void)?>(nil)
+        let client = StubClient { _ throws(LoadError) in
+            await ending.withLock { $0 }?()
+            throw LoadError(.relayUnreachable, at: .connect, "No connection.")
+        }
+        let system = system(client, gate: gate, InfrastructureBoard(.unreachable))
+        let session = system.makeSession()
+        let finish: @Sendable () async -> Void = {
+            switch end {
+            case .withdrawn: gate.withdraw(.blocked)
+            case .invalidated: session.invalidate()
+            case .shutDown: await system.shutdown()
+            case .cancelled: break
+            }
+        }
+        ending.withLock { $0 = finish }
+        let (request, start) = (try waiting, ContinuousClock.now)
+        let error = await #expect(throws: LoadError.self) { _ = try await session.data(for: request) }
+        #expect(error?.code == (end == .withdrawn ? .withdrawn : .sessionInvalidated))
+        #expect(start.duration(to: .now) < .seconds(20))
+        #expect(client.requests.count == 1)
+        ending.withLock { $0 = nil }
+    }
+
     @Test func aSessionThatEndsWhileTheDelegateIsToldEndsTheLoad() async throws {
         let system = system(client(failing: .max, with: .relayUnreachable), InfrastructureBoard(.unreachable))
         let session = system.makeSession(delegate: Told { $0.invalidate() })
