@@ -31,8 +31,7 @@ final class LoadingEngine: Sendable {
     let sites: (any SiteRules)?
     let logger: Logger
     private let isSwitchedOn = Atomic(true)
-    private let isShutDown = Atomic(false)
-    /// A session of an earlier generation is over.
+    /// A session of an earlier generation is over, and after the shutdown every session.
     let generations = Generations()
     private let observation: AccessObservation?
 
@@ -74,7 +73,7 @@ final class LoadingEngine: Sendable {
     /// Turns loading on. The handler is registered again, so that it is asked before those already registered.
     /// Has no effect after ``shutdown()``.
     func enable() {
-        guard !isShutDown.load(ordering: .acquiring) else { return }
+        guard !generations.areOver else { return }
         let wasOn = isSwitchedOn.exchange(true, ordering: .acquiringAndReleasing)
         if !wasOn { registry.register(SecureHTTPHandler.self) }
     }
@@ -89,7 +88,7 @@ final class LoadingEngine: Sendable {
 
     /// Ends all loads, and refuses new ones.
     func shutdown() {
-        isShutDown.store(true, ordering: .releasing)
+        generations.end()
         isSwitchedOn.store(false, ordering: .releasing)
         end(Self.invalidated())
     }
@@ -105,7 +104,7 @@ final class LoadingEngine: Sendable {
     /// - Throws: `notAuthorized` or `withdrawn`, else `disabled`.
     func checkSwitchedOn() throws(LoadError) {
         guard !isEnabled else { return }
-        if isShutDown.load(ordering: .acquiring) { throw Self.invalidated() }
+        if generations.areOver { throw Self.invalidated() }
         try checkAuthorized()
         throw LoadError(.disabled, at: .routing, "Secure communication is switched off; call enable().")
     }

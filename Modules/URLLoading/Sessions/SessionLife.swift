@@ -26,8 +26,7 @@ final class SessionLife: SessionPermission {
     func end() { isInvalidated.store(true, ordering: .releasing) }
 
     private var isOver: Bool {
-        if let generation, generation != generations.current { return true }
-        return isInvalidated.load(ordering: .acquiring)
+        generations.isOver(generation) || isInvalidated.load(ordering: .acquiring)
     }
 
     func check() throws(LoadError) {
@@ -48,9 +47,24 @@ final class SessionLife: SessionPermission {
 
 /// Counts how often loading was turned off.
 final class Generations: Sendable {
+    /// Negative after the shutdown. One atomic, because each request reads it.
     private let number = Atomic(0)
 
     var current: Int { number.load(ordering: .acquiring) }
 
+    /// Whether there was a shutdown.
+    var areOver: Bool { current < 0 }
+
+    /// Whether a session that was made in the generation is over.
+    ///
+    /// - Parameter generation: nil if only the shutdown ends the session.
+    func isOver(_ generation: Int?) -> Bool {
+        let present = current
+        guard present >= 0, let generation else { return present < 0 }
+        return generation != present
+    }
+
     func next() { number.add(1, ordering: .acquiringAndReleasing) }
+
+    func end() { number.store(.min, ordering: .releasing) }
 }

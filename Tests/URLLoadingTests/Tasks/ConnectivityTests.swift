@@ -142,7 +142,7 @@ import Testing
     }
 
     /// The end comes before the load is known as one that waits. The pause before the next try is a minute.
-    @Test(arguments: [End.withdrawn, .invalidated])
+    @Test(arguments: [End.withdrawn, .invalidated, .shutDown])
     func anEndJustBeforeTheWaitingEndsTheLoadAtOnce(_ end: End) async throws {
         let gate = StubGate()
         let ending = Lock<(@Sendable () async -> Void)?>(nil)
