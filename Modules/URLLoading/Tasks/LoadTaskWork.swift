@@ -72,11 +72,25 @@ final class LoadTaskWork<Value: Sendable>: Sendable {
         try await begin.wait()
         control.waits(false)
         try await control.proceed()
-        switch await delegates.begins(request) {
+        switch try await decision() {
         case .notImplemented, .proceed: return request
         case .change(let request): return request
         case .cancel: throw .cancelled()
         }
+    }
+
+    /// The app's decision on a task whose time has come. The app is not asked about a task that may not load any more.
+    private func decision() async throws(LoadError) -> DelayedBegin {
+        let session = delegates.session
+        try session.admit()
+        let limit = request.differing?.options.resourceTimeout ?? session.configuration.resourceTimeout
+        let decision = try await appsAnswer(until: .now + limit, under: session.life) { [delegates, request] in
+            await delegates.begins(request)
+        }
+        guard let decision else {
+            throw LoadError(.resourceTimeout, "The app did not decide in the time for the load whether it begins.")
+        }
+        return decision
     }
 }
 

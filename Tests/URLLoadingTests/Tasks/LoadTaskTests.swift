@@ -481,6 +481,60 @@ import Testing
         #expect(order.withLock { $0.count } == 4)
     }
 
+    /// Does not look whether it was cancelled.
+    private struct Undecided: SessionDelegate {
+        let asked = AwaitedValue<Void>()
+        let mayAnswer = AwaitedValue<Void>()
+
+        func session(_ session: SecureSession, willBeginDelayed request: LoadRequest) async -> DelayedBegin {
+            asked.set(())
+            _ = await Task { await mayAnswer.wait() }.value
+            return .proceed
+        }
+    }
+
+    enum DelayedEnd: CaseIterable { case cancelled, withdrawn, invalidated, overdue }
+
+    @Test(arguments: DelayedEnd.allCases)
+    func aDelayedTaskEndsEvenIfTheAppNeverDecidesWhetherItBegins(_ end: DelayedEnd) async throws {
+        let gate = StubGate()
+        let session = URLLoadingSystem(gate: gate).makeSession()
+        let delegate = Undecided()
+        var request = try LoadRequest.get("http://a.example/")
+        if end == .overdue { request.options.resourceTimeout = .milliseconds(10) }
+        let options = LoadTaskOptions(earliestBegin: .after(.milliseconds(10)))
+        let task = session.dataTask(for: request, options: options, delegate: delegate)
+        task.resume()
+        _ = await delegate.asked.wait()
+        var expected = LoadError.Code.resourceTimeout
+        switch end {
+        case .cancelled:
+            task.cancel()
+            expected = .cancelled
+        case .withdrawn:
+            gate.withdraw(.blocked)
+            expected = .withdrawn
+        case .invalidated:
+            session.invalidate()
+            expected = .sessionInvalidated
+        case .overdue: break
+        }
+        let error = await #expect(throws: LoadError.self) { _ = try await task.value }
+        #expect(error?.code == expected)
+        delegate.mayAnswer.set(())
+    }
+
+    @Test func theAppIsNotAskedAboutADelayedTaskThatMayNotLoadAnyMore() async throws {
+        let gate = StubGate()
+        let session = URLLoadingSystem(gate: gate).makeSession()
+        let delegate = Undecided()
+        let options = LoadTaskOptions(earliestBegin: .after(.milliseconds(10)))
+        gate.withdraw(.blocked)
+        let task = session.dataTask(for: try .get("http://a.example/"), options: options, delegate: delegate)
+        await #expect(throws: LoadError(.withdrawn, "")) { _ = try await task.value }
+        #expect(delegate.asked.value == nil)
+    }
+
     // MARK: Downloads
 
     @Test func aResumableDownloadTaskGoesOnWhereItWasCancelled() async throws {
