@@ -48,17 +48,17 @@ extension SecureSession {
     private func load(
         _ request: LoadRequest, with handler: any RequestHandler, in context: LoadContext
     ) async throws(LoadError) -> LoadResponse? {
-        let loads = engine.loads
+        let life = life
         let load = HandlerLoad(tag: tag, http: chain, tunnels: tunnels.of(context.principal))
-        let number = loads.insert(tag) { load.end(with: $0) }
-        // Checked once the load is known: a withdrawal either ends it or is seen here.
+        let number = life.whenEnded { load.end(with: $0) }
+        // Checked once the load is known: a withdrawal, or the end of the session, either ends it or is seen here.
         do throws(LoadError) {
-            try engine.checkAuthorized()
+            try life.checkAccess()
         } catch {
-            loads.remove(number)
+            life.forget(number)
             throw error
         }
-        let outcome = await load.run(handler, handler.canonicalForm(of: request), in: context) { loads.remove(number) }
+        let outcome = await load.run(handler, handler.canonicalForm(of: request), in: context) { life.forget(number) }
         switch outcome {
         case .response(let response): return response
         case .declined: return nil

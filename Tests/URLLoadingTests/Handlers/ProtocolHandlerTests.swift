@@ -1,4 +1,5 @@
 import HTTPTypes
+import SallyportBase
 import SallyportCore
 import SallyportLoading
 import SallyportTransport
@@ -175,6 +176,30 @@ private struct SecondHandler: ProtocolHandler {
         fixture.loading.enable()
         fixture.gate.authorize()
         #expect(try await fixture.loading.session.text("http://a.example/") == "secure")
+    }
+
+    /// Invalidates its session when it is asked whether it takes a request, before it has the load.
+    private struct InvalidatingHandler: RequestHandler {
+        let session = Lock<SecureSession?>(nil)
+
+        func canHandle(_ request: LoadRequest) -> Bool {
+            session.withLock { $0 }?.invalidate()
+            return true
+        }
+
+        func load(_ request: LoadRequest, into response: ResponseWriter) async throws {
+            try response.begin(HTTPResponse(status: .ok))
+        }
+    }
+
+    @Test func aSessionThatEndsJustBeforeItsHandlerBeginsEndsTheLoad() async throws {
+        let handler = InvalidatingHandler()
+        var configuration = SessionConfiguration()
+        configuration.handlers = [handler]
+        let session = fixture.loading.makeSession(configuration)
+        handler.session.withLock { $0 = session }
+        await #expect(throws: LoadError(.sessionInvalidated, "")) { try await session.text("test:text") }
+        handler.session.withLock { $0 = nil }
     }
 
     @Test func switchingOnAfterTheEndHasNoEffect() async throws {
