@@ -273,6 +273,25 @@ struct SecureSocketTests {
         #expect((unread == 0) == isWithdrawn)
     }
 
+    /// Both sides have ended theirs, so there is no connection that a withdrawal could end. Access that is given back
+    /// does not bring the bytes back.
+    @Test func aWithdrawalDropsWhatWasNotReadOfAConnectionThatHadEnded() async throws {
+        let server = try world.server(isSecure: false) { client in
+            client.write(Array("bye".utf8))
+            client.end()
+            _ = client.readAll()
+        }
+        let socket = try socket(server, isSecure: false)
+        observer.leaveAlone()
+        try await socket.connect()
+        #expect(try await observer.isTold(.onClose))
+        #expect(await socket.readStream.bytesUnread == 3)
+        world.gate.withdraw(.blocked)
+        world.gate.authorize()
+        #expect(await socket.readStream.bytesUnread == 0)
+        #expect(await socket.readStream.unreadBytes() == nil)
+    }
+
     // MARK: Authorization and life
 
     @Test func withoutAuthorizationConnectThrowsAndNothingChanges() async throws {

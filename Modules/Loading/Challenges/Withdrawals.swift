@@ -41,6 +41,8 @@ package struct AccessPeriod: Sendable {
         count = withdrawals.count
     }
 
+    package var isOver: Bool { withdrawals.count != count }
+
     /// Costs an atomic read, because each chunk of a body or a stream asks.
     ///
     /// - Throws: `withdrawn` once the period is over.

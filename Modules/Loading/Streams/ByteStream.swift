@@ -15,6 +15,8 @@ public final class ByteStream: Sendable {
     /// The route, and the rule that decided it; nil if no policy was asked.
     public let decision: RouteDecision?
     package let channel: any ByteChannel
+    /// In which it was opened: nothing is read after it. Nil if access cannot be withdrawn.
+    package var period: AccessPeriod? { settings.period }
     private let settings: Settings
 
     /// Passed by the code that opens a stream.
@@ -27,7 +29,6 @@ public final class ByteStream: Sendable {
         package var disabledChecks: Set<VerificationCheck> = []
         package var closeTimeout = Duration.seconds(5)
         package var recorder: LoadRecorder?
-        /// In which the stream was opened: nothing is read after it. Nil if access cannot be withdrawn.
         package var period: AccessPeriod?
         package var startTLS: StartTLS = { _ throws(LoadError) in
             throw LoadError(.unsupported, at: .serverTLS, "This stream cannot begin TLS later.")

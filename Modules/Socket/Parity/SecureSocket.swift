@@ -31,6 +31,8 @@ public actor SecureSocket {
     private nonisolated let system: SocketSystem
     private var machine: SocketStateMachine
     private var inbound: ByteQueue
+    /// In which the connection was opened over which the inbound bytes came.
+    private var period: AccessPeriod?
     private var outbound: ByteQueue
     private var stream: ByteStream?
     private var run: SocketRun.Handle?
@@ -140,7 +142,10 @@ extension SecureSocket {
         side == .inbound ? target.configuration.inboundLimit : target.configuration.outboundLimit
     }
 
-    func count(of side: DirectByteBuffer.Side) -> Int { side == .inbound ? inbound.count : outbound.count }
+    func count(of side: DirectByteBuffer.Side) -> Int {
+        dropWithdrawn()
+        return side == .inbound ? inbound.count : outbound.count
+    }
 
     func append(_ bytes: some Collection<UInt8> & Sendable, to side: DirectByteBuffer.Side) -> Bool {
         side == .inbound ? inbound.append(bytes) : outbound.append(bytes)
@@ -148,14 +153,24 @@ extension SecureSocket {
 
     func take(upTo limit: Int, from side: DirectByteBuffer.Side) -> [UInt8] {
         guard side == .inbound else { return outbound.take(upTo: limit) }
+        dropWithdrawn()
         defer { stirIfRoom() }
         return inbound.take(upTo: limit)
     }
 
     func takeText(from side: DirectByteBuffer.Side) -> String? {
         guard side == .inbound else { return outbound.takeText() }
+        dropWithdrawn()
         defer { stirIfRoom() }
         return inbound.takeText()
+    }
+
+    /// A withdrawal drops what was not read, even if the connection had come to its regular end before.
+    private func dropWithdrawn() {
+        guard let period, period.isOver else { return }
+        self.period = nil
+        inbound.clear()
+        run?.stir()
     }
 
     private func stirIfRoom() { if !inbound.isFull { run?.stir() } }
@@ -164,15 +179,11 @@ extension SecureSocket {
 // MARK: Events
 
 extension SecureSocket {
-    /// - Parameters:
-    ///   - stream: the stream of ``SocketEvent/opened``.
-    ///   - error: why the connection broke. A withdrawal drops what was not read.
-    func happened(
-        _ event: SocketEvent, in attempt: Int, _ stream: ByteStream? = nil, because error: SocketError? = nil
-    ) -> SocketCallback? {
+    /// - Parameter stream: the stream of ``SocketEvent/opened``.
+    func happened(_ event: SocketEvent, in attempt: Int, _ stream: ByteStream? = nil) -> SocketCallback? {
         let callback = machine.happened(event, in: attempt)
-        if callback != nil, error?.code == .withdrawn { inbound.clear() }
-        if callback == .onOpen { self.stream = stream }
+        dropWithdrawn()
+        if callback == .onOpen { (self.stream, period) = (stream, stream?.period) }
         if callback == .onClose { self.stream = nil }
         return callback
     }

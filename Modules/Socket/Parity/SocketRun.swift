@@ -88,7 +88,7 @@ struct SocketRun: Sendable {
 
     private func tell(_ event: SocketEvent, _ error: SocketError? = nil, stream: ByteStream? = nil) async {
         guard let socket = socket(),
-            let callback = await socket.happened(event, in: attempt, stream, because: error)
+            let callback = await socket.happened(event, in: attempt, stream)
         else { return }
         await socket.tell(callback, error)
     }
