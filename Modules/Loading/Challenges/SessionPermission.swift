@@ -19,10 +19,40 @@ package protocol SessionPermission: Sendable {
     func forget(_ number: UInt64)
 }
 
+/// Waits for a value until a deadline, or until the permission to go on ends: what brings the value is cancelled then.
+///
+/// - Returns: nil if there was no value in time.
+/// - Throws: why the permission ended; `cancelled`.
+package func permittedWait<Value: Sendable>(
+    until deadline: ContinuousClock.Instant, under permission: (any SessionPermission)?,
+    _ value: @escaping @Sendable () async -> Value
+) async throws(LoadError) -> Value? {
+    let ended = AwaitedValue<LoadError>()
+    let number = permission?.whenEnded { ended.set($0) }
+    defer { if let number { permission?.forget(number) } }
+    // Checked once the wait is known: a withdrawal either ends it or is seen here.
+    try permission?.checkAccess()
+    let result = await untilDeadline(deadline) { await first(of: ended, value) }
+    if Task.isCancelled { throw .cancelled() }
+    guard case .some(.some(let known)) = result else { return nil }
+    return try known.get()
+}
+
+private func first<Value: Sendable>(
+    of ended: AwaitedValue<LoadError>, _ value: @escaping @Sendable () async -> Value
+) async -> Result<Value, LoadError>? {
+    await withTaskGroup(of: Result<Value, LoadError>?.self) { group in
+        group.addTask { await ended.wait().map { Result<Value, LoadError>.failure($0) } }
+        group.addTask { Result<Value, LoadError>.success(await value()) }
+        defer { group.cancelAll() }
+        return await group.next() ?? nil
+    }
+}
+
 /// Asks the app, and waits for its answer until a deadline, or until the permission to go on ends.
 ///
-/// The app answers in a task of its own, since neither of the two waits for an app that does not answer: the task is
-/// cancelled, and what it returns later has no effect. Docs/Concurrency.md lists it.
+/// The app answers in a task of its own: one that does not answer holds up neither the deadline nor the end of the
+/// permission. The task is cancelled then, and what it returns later has no effect. Docs/Concurrency.md lists it.
 ///
 /// - Returns: nil if there was no answer in time.
 /// - Throws: why the permission ended; `cancelled`.
@@ -30,15 +60,11 @@ package func appsAnswer<Answer: Sendable>(
     until deadline: ContinuousClock.Instant, under permission: (any SessionPermission)?,
     _ question: @escaping @Sendable () async -> Answer
 ) async throws(LoadError) -> Answer? {
-    let outcome = AwaitedValue<Result<Answer, LoadError>>()
-    let number = permission?.whenEnded { outcome.set(.failure($0)) }
-    defer { if let number { permission?.forget(number) } }
-    // Checked once the question is known: a withdrawal either ends it or is seen here.
-    try permission?.checkAccess()
-    let asking = Task { outcome.set(.success(await question())) }
-    defer { asking.cancel() }
-    let result = await untilDeadline(deadline) { await outcome.wait() }
-    if Task.isCancelled { throw .cancelled() }
-    guard case .some(.some(let answer)) = result else { return nil }
-    return try answer.get()
+    let known = try await permittedWait(until: deadline, under: permission) { () async -> Answer? in
+        let answer = AwaitedValue<Answer>()
+        let asking = Task { answer.set(await question()) }
+        defer { asking.cancel() }
+        return await answer.wait()
+    }
+    return known ?? nil
 }

@@ -26,15 +26,9 @@ struct ConnectivityWaiter: Sendable {
     ) async throws(LoadError) -> LoadResponse {
         var failure = first
         var tries = 0
-        let permission = context.permission
-        let ended = AwaitedValue<LoadError>()
-        let number = permission?.whenEnded { ended.set($0) }
-        defer { if let number { permission?.forget(number) } }
-        // Checked once the load is known: a withdrawal since the first try either ends the wait or is seen here.
-        try permission?.checkAccess()
         if let responder = context.responder as? DelegateResponder {
             // A delegate that takes too long is given up; the wait then throws.
-            _ = try await appsAnswer(until: context.deadline, under: permission) {
+            _ = try await appsAnswer(until: context.deadline, under: context.permission) {
                 await responder.waitsForConnectivity()
             }
         }
@@ -44,7 +38,7 @@ struct ConnectivityWaiter: Sendable {
                 metadata: ["request": "\(context.requestID)", "failure": "\(failure.shortDescription)"])
             let pause = rule.pause(after: tries, failure.code, infrastructure?.infrastructure ?? .unknown)
             context.control?.waits(true)
-            try await wait(pause, until: context.deadline, after: failure, unless: ended)
+            try await wait(pause, after: failure, in: context)
             context.control?.waits(false)
             try await context.control?.proceed()
             context.recorder?.decided(.retry, "\(failure.code)", because: "waited for a connection")
@@ -59,40 +53,26 @@ struct ConnectivityWaiter: Sendable {
     }
 
     private func wait(
-        _ pause: ConnectivityRule.Pause, until deadline: ContinuousClock.Instant, after failure: LoadError,
-        unless ended: AwaitedValue<LoadError>
+        _ pause: ConnectivityRule.Pause, after failure: LoadError, in context: LoadContext
     ) async throws(LoadError) {
-        let wake = min(deadline, .now + pause.longest)
         let infrastructure = pause.endsWithInfrastructure ? infrastructure : nil
-        let reason = await untilDeadline(wake) { () -> LoadError? in
-            await Self.first(of: ended, infrastructure)
+        let wake = min(context.deadline, .now + pause.longest)
+        _ = try await permittedWait(until: wake, under: context.permission) {
+            await Self.awaitReturn(of: infrastructure)
         }
-        if Task.isCancelled { throw .cancelled() }
-        if case .some(.some(let reason)) = reason { throw reason }
-        guard ContinuousClock.now < deadline else {
+        guard ContinuousClock.now < context.deadline else {
             throw LoadError(
                 .resourceTimeout, at: failure.step, "No connection came about in the time for the whole load.",
                 underlying: failure)
         }
     }
 
-    /// Returns the reason if the load must end, or nil when the infrastructure is reachable.
-    private static func first(
-        of ended: AwaitedValue<LoadError>, _ infrastructure: (any InfrastructureStatus)?
-    ) async -> LoadError? {
-        await withTaskGroup(of: LoadError?.self) { group in
-            group.addTask { await ended.wait() }
-            if let infrastructure {
-                group.addTask {
-                    for await state in infrastructure.infrastructureChanges() where state == .reachable { return nil }
-                    // The status is no longer reported: from here on only the pause ends the wait.
-                    try? await Task.sleep(until: .now + .seconds(86_400), clock: .continuous)
-                    return nil
-                }
-            }
-            defer { group.cancelAll() }
-            return await group.next() ?? nil
+    /// Returns when the infrastructure is reachable; without its reports, only when the task is cancelled.
+    private static func awaitReturn(of infrastructure: (any InfrastructureStatus)?) async {
+        if let infrastructure {
+            for await state in infrastructure.infrastructureChanges() where state == .reachable { return }
         }
+        try? await Task.sleep(until: .now + .seconds(86_400), clock: .continuous)
     }
 }
 
