@@ -6,7 +6,8 @@ public import SallyportLoading
 /// own. Every method has a default that counts as absent.
 ///
 /// Methods are called on no particular thread, several at once where several loads ask. Each may take as long as it
-/// likes; at the load's deadline, and where the load is cancelled, its task is cancelled.
+/// likes. At the load's deadline, at a withdrawal, at the end of the session, and if the load is cancelled, the load
+/// ends at once: the method's task is cancelled, and what it returns has no effect.
 public protocol SessionDelegate: Sendable {
     /// A question of the connection: `AuthenticationMethod.serverTrust` and
     /// `AuthenticationMethod.clientCertificate`. The session's delegate is asked, and where it answers `notImplemented`
