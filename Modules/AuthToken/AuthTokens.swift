@@ -100,7 +100,7 @@ public actor AuthTokens: InstancePart {
             throw AuthTokenError(.invalidRequest, "The token is bound to no key: ask for one with isBound.")
         }
         let key = try await key.key(of: instance())
-        // As for a token: authorization may have been withdrawn while the key was read.
+        // Checked again, as for a token: authorization may have been withdrawn while the key was read.
         try checkAuthorized()
         do throws(WireError) {
             return Redacted(

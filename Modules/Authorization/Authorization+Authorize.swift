@@ -33,7 +33,7 @@ extension Authorization {
             if error.code == .authorityMismatch, state != .authorized { throw error }
         }
         guard state == .authorized else {
-            // A cancelled task does not wait until its conclusion is published: the state may be the one before.
+            // A cancelled task does not wait until its conclusion is published: the state may still be an earlier one.
             throw Task.isCancelled ? AuthorizationError.cancelled() : .withdrawn(state.code)
         }
         return state
@@ -78,8 +78,8 @@ extension Authorization {
     var leaseTime: Int64 { mark.leaseTime(wall: clock.wall, uptime: clock.uptime) }
 
     /// Applies the consequences of what is known. The gate changes before anything is awaited. What is known is stored,
-    /// or wiped, before observers are awaited, which may take long: a process that is ended meanwhile starts with it,
-    /// and no observer can keep the data readable.
+    /// or wiped, before observers are awaited, which may take long: a process that is ended meanwhile finds a
+    /// withdrawal stored when it starts again, and no observer can keep the data readable.
     func settle(isFresh: Bool, text: [UInt8]? = nil) async {
         guard let document, let identity else { return }
         published.withLock { $0.document = document }
@@ -110,7 +110,7 @@ extension Authorization {
 
     /// Publishes the gate's new state once the gate's observers have carried it out, so that an app which learns of a
     /// withdrawal finds nothing still open. If several conclusions are stored and carried out at once, only the last
-    /// one is published, after all of them: an older one would say that access stands which is withdrawn already.
+    /// one is published, after all of them: an older one could say that there is access when it is withdrawn already.
     func publishConclusion() async {
         unstoredConclusions -= 1
         if unstoredConclusions == 0 { conclusionWaiters.release() }
@@ -119,7 +119,7 @@ extension Authorization {
             while unstoredConclusions > 0 {
                 let (number, signal) = conclusionWaiters.join()
                 await signal.wait()
-                // If the task is cancelled, the one that stores the last conclusion publishes it.
+                // If this task is cancelled, the task that stores the last conclusion publishes it.
                 guard conclusionWaiters.wasReleased(number) else { return }
             }
             known = conclusions
@@ -128,7 +128,8 @@ extension Authorization {
         setState(conclusion)
     }
 
-    /// Stores an adopted configuration. Of two, the store keeps the newer one, whichever is written last.
+    /// Stores an adopted configuration. Of two configurations the store keeps the newer one, even if the older one is
+    /// written last.
     private func store(_ text: [UInt8], of document: ConfigurationDocument) async {
         do {
             try await records.setConfiguration(text, of: document, mark: mark, decisions: decisions)

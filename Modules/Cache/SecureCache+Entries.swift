@@ -149,8 +149,8 @@ extension SecureCache {
         lead?.flight.commits()
         storage.store.submit({ [self] transaction in
             try checkGate()
-            // Once more, when the store's writer comes to it: a removal waits for what was written before it, and not
-            // for what is queued after it.
+            // Once more, when the store's writer runs this change: a removal waits for what was queued before it, and
+            // not for what is queued after it.
             guard !isRemoved(slot, since: start) else { throw CancellationError() }
             for change in changes { try change(transaction) }
         }) { [self] result in

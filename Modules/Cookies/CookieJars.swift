@@ -94,9 +94,9 @@ extension CookieJars: CredentialFollower {
         throw failure
     }
 
-    /// Also the jars that only an earlier process has used.
+    /// Opens the jars of the store, so that those which only an earlier process has used are there too.
     ///
-    /// - Returns: why they could not be found.
+    /// - Returns: why the jars could not be found; nil if they were.
     private func takeUpStoredJars() -> CookieError? {
         do {
             for name in try CookieStorage.names(in: store) { _ = try jar(named: name) }

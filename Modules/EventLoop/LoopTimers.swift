@@ -7,7 +7,7 @@ package final class LoopTimer {
 
     package init(_ handler: @escaping () -> Void) { self.handler = handler }
 
-    /// Whether it will fire.
+    /// Whether the timer will still fire.
     package var isSet: Bool { deadline != .never || isTaken }
 
     fileprivate func fire() {

@@ -53,13 +53,13 @@ extension Kerberos {
         let isNew: Bool
     }
 
-    /// The user as they ask now.
+    /// The user, with the source that their tickets have now.
     func applicant(_ owner: TicketOwner) -> Applicant {
         Applicant(owner: owner, source: state.books[owner]?.source)
     }
 
-    /// The user's tickets; nil if they are obtained with another secret meanwhile. One that was only forgotten leaves
-    /// its tickets.
+    /// The user's tickets; nil if they are obtained with another secret meanwhile. If a secret was only forgotten, the
+    /// tickets that were obtained with it stay.
     private func book(of applicant: Applicant) -> TicketBook? {
         let book = state.books[applicant.owner] ?? TicketBook()
         return book.source == nil || book.source == applicant.source ? book : nil
@@ -143,7 +143,8 @@ extension Kerberos {
     }
 
     private func signIn(_ applicant: Applicant) async throws(KerberosError) -> Ticket {
-        // A password that was found wrong, or forgotten, meanwhile is not tried by those who waited for their turn.
+        // A password that was found wrong, or forgotten, meanwhile is not tried by the loads that waited for their
+        // turn.
         guard state.books[applicant.owner]?.source != nil, let source = applicant.source else {
             throw KerberosError(.noTicket, "There is no ticket of the user, and no way to obtain one.")
         }

@@ -29,7 +29,8 @@ public actor Kerberos: InstancePart {
     nonisolated let logger: Logger
     nonisolated let clock: @Sendable () -> Int64
 
-    /// Work that several loads may need at once: with the same secret, since who has another one must not pass by it.
+    /// Work that several loads with the same secret may need at once. A load with another secret must not share the
+    /// result: a wrong password would pass.
     enum Errand: Hashable, Sendable {
         case granting(Applicant)
         case forwarded(Applicant)

@@ -31,7 +31,7 @@ public struct CassetteSettings: Sendable {
     public var bodyLimit: ByteCount = .megabytes(4)
     /// The longest file.
     public var fileLimit: ByteCount = .megabytes(64)
-    /// The most exchanges that are recorded. A load that fails is none.
+    /// The most exchanges that are recorded. A load that fails does not count.
     public var exchangeLimit = 1000
 
     public init() {}

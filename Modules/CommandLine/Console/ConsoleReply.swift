@@ -4,7 +4,7 @@ import SallyportGateway
 /// A gateway's answer, for people or as JSON.
 struct ConsoleReply {
     let reply: AdministrationReply
-    /// What the gateway says beside what was done.
+    /// What the gateway adds to its answer, such as that a change is not in force yet.
     private let warning: String?
 
     init(_ reply: AdministrationReply) { self.init(reply, warning: nil) }

@@ -21,8 +21,8 @@ final class CommandService: Sendable {
     /// The longest message, in bytes.
     static let limit = 4 << 20
     /// The number of commands that run at the same time. Each may block two threads (``BlockingCalls``), one that reads
-    /// and one that writes, and Dispatch has 255 for the queues of all: more commands that wait for their input would
-    /// leave none to write with, and all would stand still.
+    /// and one that writes, and Dispatch has 255 threads for all queues together: more commands that wait for their
+    /// input would leave no thread to write with, and all would stand still.
     static let commandLimit = 120
 
     private let app: Sallyport
@@ -54,7 +54,8 @@ final class CommandService: Sendable {
             let connection = accept(listener, nil, nil)
             guard connection >= 0 else {
                 if errno == EINTR || errno == ECONNABORTED { continue }
-                // Of a listener that was shut down. Anything else, such as a want of descriptors or memory, passes.
+                // EINVAL: the listener was shut down. Other errors, such as too few descriptors or too little memory,
+                // pass.
                 guard errno != EINVAL else { return }
                 usleep(100_000)
                 continue

@@ -113,7 +113,7 @@ extension ProxyCommand {
             }
             let socket = dup(Workplace.current.input)
             try await door.adopt(socket)
-            // See `RunningDoor.adopt`.
+            // `RunningDoor.adopt` waits for this line.
             StandardStreams.output("adopted")
             // Until the process that wants it has ended.
             while (try? await Task.sleep(for: .seconds(3600))) != nil {}

@@ -49,7 +49,8 @@ struct RunningDoor {
 
     /// Returns when the door listens on the socket, which the command says by a line on its standard output.
     ///
-    /// - Throws: the command's exit status if the door refuses: the command has told why.
+    /// - Throws: ``lost`` if no door can be asked; the command's exit status if the door refuses, and the command has
+    ///   said why.
     static func adopt(_ socket: Int32, store: String) throws -> Adoption {
         var pipe: [Int32] = [-1, -1]
         guard let door = RunningDoor(store: store), Glibc.pipe(&pipe) == 0 else { throw lost }
@@ -90,7 +91,7 @@ struct RunningDoor {
     ) throws(CommandFailure) -> ExitStatus {
         defer { close(connection) }
         try send(arguments, streams)
-        // The reader of our output hears of its end as soon as the other process has closed it.
+        // So the reader of our output sees its end as soon as the process of the door has closed its own copy.
         if streams == [STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO] { Workplace().closeOutput() }
         return try answer()
     }

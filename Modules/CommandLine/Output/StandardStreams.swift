@@ -35,8 +35,8 @@ enum StandardStreams {
         return true
     }
 
-    /// Reads at most `limit` bytes from standard input. Empty at its end, if it cannot be read, and if it is that of
-    /// another process whose command has ended.
+    /// Reads at most `limit` bytes from standard input. Empty at the end of input, if it cannot be read, and if it
+    /// belongs to another process whose command has ended.
     static func read(upTo limit: Int) -> [UInt8] {
         let input = Workplace.current.input
         guard Workplace.current.hasInput(at: input) else { return [] }
@@ -55,8 +55,9 @@ enum StandardStreams {
         return poll(&place, 1, 0) > 0
     }
 
-    /// Whether a call that has just failed may be made again: it was interrupted, or the stream does not block, and is
-    /// waited for here. Another program that shares a terminal or a pipe may have set that, as ssh does.
+    /// Whether a call that has just failed may be made again: it was interrupted, or the stream is non-blocking, and is
+    /// ready after a wait here. Another program that shares the terminal or the pipe, such as ssh, may have made it
+    /// non-blocking.
     static func mayTryAgain(at descriptor: Int32, for events: Int32) -> Bool {
         guard errno == EAGAIN else { return errno == EINTR }
         var place = pollfd(fd: descriptor, events: Int16(events), revents: 0)

@@ -16,13 +16,13 @@ final class BlockingCalls: Sendable {
         return await values.first { _ in true }
     }
 
-    /// Makes a call after those before it, and does not wait for it.
+    /// Queues a call behind the earlier ones, and returns at once.
     func enqueue(_ body: @escaping @Sendable () -> Void) {
         let workplace = Workplace.current
         queue.async { Workplace.$current.withValue(workplace, operation: body) }
     }
 
-    /// As ``call(_:)``, for what may fail.
+    /// As ``call(_:)``, for a call that may fail.
     ///
     /// - Throws: what `body` throws; `CancellationError` if the task is cancelled before it returns.
     func result<Value: Sendable>(of body: @escaping @Sendable () throws -> Value) async throws -> Value {

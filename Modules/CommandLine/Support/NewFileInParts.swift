@@ -2,12 +2,12 @@ import Glibc
 
 /// A file that a command creates and writes in parts.
 ///
-/// The parts lie in a second file, `.partial` behind the name, until ``finish()`` moves it into the place of the first
-/// one, which is empty so far. A command that fails leaves neither, and one that is killed leaves no file that looks
-/// complete.
+/// The parts lie in a second file, whose name has `.partial` at its end, until ``finish()`` moves it into the place of
+/// the first one, which is empty so far. A command that fails leaves neither file, and one that is killed leaves no
+/// file that looks complete.
 final class NewFileInParts: Sendable {
     private let path: String
-    /// As this process opens them.
+    /// The paths of both files, as this process opens them.
     private let place: String
     private let partial: String
     private let number: Int32
@@ -18,7 +18,7 @@ final class NewFileInParts: Sendable {
         place = Workplace.current.path(path)
         partial = place + ".partial"
         try close(NewFileInParts.make(place, mode, for: path))
-        // A command that was killed may have left one.
+        // An earlier command that was killed may have left such a file.
         unlink(partial)
         do throws(CommandFailure) {
             number = try NewFileInParts.make(partial, mode, for: path)
@@ -30,7 +30,7 @@ final class NewFileInParts: Sendable {
 
     deinit {
         close(number)
-        // A finished file has nothing left under this name.
+        // A finished file was moved away from this name, and stays.
         if unlink(partial) == 0 { unlink(place) }
     }
 

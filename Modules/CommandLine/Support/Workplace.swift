@@ -15,7 +15,7 @@ struct Workplace: Sendable {
     var defaultStore = getenv("SALLYPORT_STORE").map { String(cString: $0) } ?? ""
     /// The app that is open already; nil if the command opens it.
     var app: Sallyport?
-    /// What the streams belong to, if they are those of another process.
+    /// The owner of the streams, if they are those of another process.
     var streams: PassedStreams?
 
     @TaskLocal static var current = Workplace()
@@ -42,8 +42,8 @@ struct Workplace: Sendable {
 
     /// Waits until a stream has something to read, or has ended.
     ///
-    /// - Returns: false if it is that of another process, which has left or whose command has ended. A read would wait
-    ///   for what comes later, and take what is typed at that terminal for others.
+    /// - Returns: false if the stream belongs to another process that has left or whose command has ended. A read would
+    ///   then wait for later input, and take what is typed at that terminal for other programs.
     func hasInput(at stream: Int32) -> Bool {
         guard let streams else { return true }
         var places = [stream, streams.connection].map { pollfd(fd: $0, events: Int16(POLLIN), revents: 0) }
@@ -56,8 +56,9 @@ struct Workplace: Sendable {
     /// The calls that write to the command's streams, in their order.
     var writing: BlockingCalls { streams?.writing ?? BlockingCalls("sallyport.output") }
 
-    /// Writes behind what was written before. The terminal of another process may be stopped (Ctrl-S), or its pipe full:
-    /// the command goes on meanwhile, since it would hold a thread that connections of other programs need.
+    /// Writes after all that was written before. The terminal of another process may be stopped (Ctrl-S), or its pipe
+    /// full: the command does not wait for that, since it would hold a thread that the connections of other programs
+    /// need.
     func write(_ bytes: [UInt8], to descriptor: Int32) {
         guard let streams else {
             StandardStreams.write(bytes, to: descriptor)
@@ -88,12 +89,13 @@ struct Workplace: Sendable {
 final class PassedStreams: Sendable {
     private let numbers: [Int32]
     fileprivate let writing = BlockingCalls("sallyport.output")
-    /// Can be read once the process has left or the command has ended; negative if nothing tells that.
+    /// The connection to the process, which can be read once the process has left or the command has ended; negative if
+    /// there is none.
     fileprivate let connection: Int32
 
     /// - Parameters:
-    ///   - numbers: are closed by this object.
-    ///   - connection: to the process. Its reading side is shut down when the command has ended.
+    ///   - numbers: the descriptors, which this object closes.
+    ///   - connection: the one to the process. Its reading side is shut down when the command has ended.
     init(_ numbers: [Int32], until connection: Int32 = -1) {
         self.numbers = numbers
         self.connection = dup(connection)

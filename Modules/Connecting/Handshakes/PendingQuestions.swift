@@ -47,7 +47,7 @@ struct PendingQuestions: Sendable {
     /// Records the app's answer and wakes the waiting loads. Has no effect if all have left.
     ///
     /// - Parameter number: of the load that asked first.
-    /// - Returns: whether a load has waited for it.
+    /// - Returns: whether a load was waiting for the answer.
     mutating func answered(_ question: Question, _ number: UInt64, with answer: ChallengeDisposition) -> Bool {
         guard pending[question]?.number == number, let ended = pending.removeValue(forKey: question) else {
             return false

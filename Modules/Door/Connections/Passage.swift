@@ -56,13 +56,13 @@ struct Passage: Sendable {
             return failure
         } catch {
             await limitTheRest()
-            // A program may send everything before it reads; what it still sends goes nowhere.
+            // A program may send everything before it reads; what it still sends is read and dropped.
             while let bytes = try? await socket.read(), !bytes.isEmpty {}
             return DoorRefusal(error)
         }
     }
 
-    /// - Returns: what is wrong with the program's side.
+    /// - Returns: what is wrong with the program's side; nil if it has sent all that goes to the server.
     /// - Throws: why the server takes no more.
     private func carryToServer(_ first: [UInt8]) async throws(LoadError) -> DoorRefusal? {
         var body = onward

@@ -36,8 +36,8 @@ private struct StreamRequest: Sendable {
     let task: URLSessionTask
     let delegate: any URLSessionTaskDelegate
 
-    /// Of a delegate that answers twice the first answer counts, and the wait for one that does not answer ends when it
-    /// is cancelled.
+    /// If the delegate answers twice, its first answer counts; if it does not answer, the wait ends when the task is
+    /// cancelled.
     func stream() async throws(LoadError) -> StreamPump {
         let (pumps, answer) = AsyncStream.makeStream(of: StreamPump.self, bufferingPolicy: .bufferingOldest(1))
         session.delegateQueue.addOperation {
@@ -63,7 +63,7 @@ private final class StreamPump: @unchecked Sendable {
 
     init(_ stream: InputStream) { self.stream = stream }
 
-    /// A stream that was not read may be that of another pump.
+    /// A stream that this pump has not read stays open: a delegate that answers twice may give one stream to two pumps.
     deinit { if isRead { stream.close() } }
 
     /// Reads more when the previous bytes have been sent.
@@ -71,7 +71,7 @@ private final class StreamPump: @unchecked Sendable {
         while let chunk = try await next() { try await writer.write(chunk) }
     }
 
-    /// A read may block for as long as it likes: a wait that is cancelled ends without it.
+    /// A read may block for any time: if the task is cancelled, the wait ends without the read.
     private func next() async throws(LoadError) -> [UInt8]? {
         let (chunks, told) = AsyncStream.makeStream(of: [UInt8]?.self)
         queue.async {

@@ -44,7 +44,7 @@ package enum AdministrationReply: Sendable, Hashable, Codable {
         }
     }
 
-    /// Without a warning.
+    /// The reply without its warning.
     var result: AdministrationReply {
         if case .warned(let reply, _) = self { reply } else { self }
     }

@@ -9,8 +9,8 @@ enum AuditChainName: Sendable, Hashable {
     /// what that relay has told this gateway.
     case access(String)
 
-    /// Of all gateways over one store: the renewals of instances' certificates, each in its transaction. Instances renew
-    /// as often as they like, and must not push out what administrators have done.
+    /// The renewals of instances' certificates at all gateways over one store, each written in its transaction.
+    /// Instances renew as often as they like, and must not push out what administrators have done.
     static let renewals = AuditChainName.access("renewals")
 
     private static let prefix = "access:"
@@ -22,7 +22,7 @@ enum AuditChainName: Sendable, Hashable {
         }
     }
 
-    /// Of what is written in the transaction of what it tells.
+    /// The chain of an entry that is written in the transaction of the change which it tells.
     init(of event: AuditEvent) { self = event.kind == .renewal ? .renewals : .administration }
 
     /// What a relay tells has a chain of its own: whatever it tells, the limits of other chains are not reached by it.

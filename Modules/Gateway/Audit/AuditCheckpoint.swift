@@ -24,7 +24,7 @@ struct AuditCheckpoint: Sendable, Hashable, Codable {
     /// By the name of the chain.
     var heads: [String: Place]
     var starts: [String: Place]
-    /// Of its signer, once that was verified; not a part of what is signed.
+    /// The generation of the signer, once the signature was verified; not a part of what is signed.
     private(set) var generation: Int64 = 0
 
     private enum CodingKeys: String, CodingKey { case number, time, gateway, heads, starts }
@@ -64,7 +64,8 @@ struct AuditCheckpoint: Sendable, Hashable, Codable {
         Dictionary(places.compactMap { text, place in AuditChainName(text).map { ($0, place.head) } }) { $1 }
     }
 
-    /// - Throws: `store` if it has too many chains: what is too long would not be trusted when it is read.
+    /// - Throws: `store` if there are too many chains: a checkpoint that is too long would not be trusted when it is
+    ///   read.
     func signed(by signer: StoredIdentity) throws -> String {
         let text = try signedAnew(by: signer)
         guard text.utf8.count <= AuditRequest.checkpointLimit - Self.reserve else {
@@ -77,7 +78,7 @@ struct AuditCheckpoint: Sendable, Hashable, Codable {
         return text
     }
 
-    /// The same as one that was signed before.
+    /// Signs what an earlier checkpoint says, which has the reserve in length for that.
     func signedAnew(by signer: StoredIdentity) throws -> String {
         try JWS.sign(
             WireJSON.encode(self), header: JWS.Header(type: Self.type, certificates: [signer.certificate]),
@@ -118,8 +119,8 @@ struct AuditCheckpoint: Sendable, Hashable, Codable {
         }
     }
 
-    /// The key and the generation of a signer of configurations, by its certificate, whose end counts at the time of
-    /// the checkpoint.
+    /// The key and the generation of a signer of configurations, by its certificate, which must have been valid at the
+    /// time of the checkpoint.
     private static func signer(
         _ der: [UInt8], of authorities: [[UInt8]], at time: Int64, generation least: Int64
     ) -> (key: P256.Signing.PublicKey, generation: Int64)? {

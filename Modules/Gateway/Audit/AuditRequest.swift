@@ -13,8 +13,8 @@ package enum AuditRequest: Sendable, Hashable, Codable {
 
     /// The most entries of one answer.
     package static let pageLimit = 10_000
-    /// The greatest length of a checkpoint, in bytes: it names about 10,000 chains. A fleet has at most 4,098, since each
-    /// gateway has one, and another one for each relay; those that are gone stay.
+    /// The greatest length of a checkpoint, in bytes: it names about 10,000 chains. A fleet has at most 4,098, since
+    /// each gateway has one, and another one for each relay; the chains of those that are gone stay.
     package static let checkpointLimit = 4 << 20
 
     var name: String {

@@ -27,7 +27,7 @@ protocol AuditStore: Sendable {
     /// - Returns: false if there is a checkpoint of this number already.
     func keep(_ checkpoint: StoredCheckpoint, startingAfter starts: [AuditChainName: Int64]) async throws -> Bool
 
-    /// The entries that this gateway adds in the transactions of what they tell, as it adds them. Only one task may
-    /// follow them.
+    /// The entries that this gateway adds in the transactions of the changes which they tell, as it adds them. Only one
+    /// task may follow them.
     func audited() async -> AsyncStream<AuditEntry>
 }

@@ -17,7 +17,8 @@ final class CurrentState: Sendable {
     private let state: Lock<State>
     let clock: @Sendable () -> Date
     private let contacts: ContactLedger
-    /// Follows what the state is made of, if there is news. Returns whether it has all that there was at the call.
+    /// Reads what is new of the data that the state is made of. Returns whether the state has all that there was at the
+    /// call.
     private let follow: @Sendable () async -> Bool
     /// Renewed certificates that the relay was the first to see. Any that overflow the buffer are seen again at the
     /// next CONNECT.

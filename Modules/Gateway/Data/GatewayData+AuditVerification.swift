@@ -58,8 +58,8 @@ extension GatewayData {
     private func checkpoint(
         after stored: StoredCheckpoint?, keeping retention: AuditRetention?
     ) async throws -> (text: String, hasRemoved: Bool)? {
-        // The stored one may be of an authority that is news here; and this gateway's signer may be revoked, so that
-        // what it signs would not be trusted.
+        // The stored checkpoint may be signed under an authority of which this gateway has not heard; and this
+        // gateway's signer may be revoked, so that its signature would not be trusted.
         try await catchUp()
         let known = try stored.map { try trusted($0, authorities.record.signers) }
         let heads = try await store.auditHeads()
@@ -75,15 +75,14 @@ extension GatewayData {
         return (text, starts != known?.startsByName ?? [:])
     }
 
-    /// Has the newest checkpoint signed anew, with what it says, before its signer is no longer trusted: without a
-    /// checkpoint that is trusted, no later one can be made. The trail may have been changed since, so nothing else is
-    /// signed.
+    /// Signs what the newest checkpoint says anew, before its signer is no longer trusted: without a checkpoint that is
+    /// trusted, no later one can be made. The trail may have been tampered with since, so nothing of it is added.
     ///
-    /// - Parameter generation: of the signer; it may be yet to come.
+    /// - Parameter generation: the least one of the signer; it may be one that is not in force yet.
     func renewCheckpoint(generation: Int64) async throws {
         while let stored = try await store.newestCheckpoint() {
             try await catchUp()
-            // What is not trusted now is not trusted by this either, and must not hinder a revocation.
+            // A checkpoint that is not trusted now must not become so by a new signature, nor hinder a revocation.
             guard let known = try? trusted(stored, authorities.record.signers) else { return }
             let made = AuditCheckpoint(
                 number: known.number + 1, time: clock().milliseconds, gateway: settings.name,
@@ -96,8 +95,9 @@ extension GatewayData {
         }
     }
 
-    /// The signer of a checkpoint. Its generation is never lower than that of the checkpoint before, which a revocation
-    /// that is under way may have signed with the next one: then another signer is made for this one signature.
+    /// The signer of a checkpoint. Its generation is never lower than `least`, that of the checkpoint before. A
+    /// revocation that is under way may have signed that one with the next generation: then a signer is made for this
+    /// one signature.
     private func checkpointSigner(of least: Int64) throws(GatewayError) -> StoredIdentity {
         guard least > authorities.record.signers else { return signer }
         return try authorities.issuing.signer(generation: least, now: clock())

@@ -20,7 +20,7 @@ extension GatewayData {
             let generation = authorities.record.signers
             try await renewCheckpoint(generation: generation + 1)
             trouble = try await revoke(generation, confirmed: confirmed, note)
-            // With the entry of the revocation. If it cannot be made now, it is made later.
+            // A checkpoint that has the entry of the revocation. If it cannot be made now, it is made later.
             _ = try? await checkpoint()
         }
         return AdministrationReply.authority(authorityEntry).told(trouble)
@@ -36,7 +36,7 @@ extension GatewayData {
         let (name, now) = (settings.name, clock())
         let newest = try await store.newestEpoch()
         let trouble = try await revise(note) { record in try record.announcing(under: name, after: newest, at: now) }
-        // It is announced: what fails from here on does not make the command one that has failed.
+        // The authority is announced: a failure from here on does not make the command one that has failed.
         do { try await raiseAnnouncedEpoch(at: now) } catch { return trouble ?? GatewayError(error) }
         return trouble
     }
@@ -131,7 +131,7 @@ extension GatewayData {
             return
         }
         guard authorities.record.former.contains(where: { $0.until <= now }) else { return }
-        // It may be of an authority that is dropped.
+        // The newest checkpoint may be signed under an authority that is dropped now.
         try await renewCheckpoint(generation: authorities.record.signers)
         try await revise(.maintenance("authority.drop", at: now)) { record in
             var record = record

@@ -145,8 +145,8 @@ extension GatewayData {
 
     /// Puts into force what this gateway has committed.
     ///
-    /// - Returns: why that is not possible now; nil if it is in force. It is committed in either case, so the command is
-    ///   not answered as failed: an administrator would give it again.
+    /// - Returns: why that is not possible now; nil if the change is in force. It is committed in either case, so the
+    ///   command must not be answered as failed: the administrator would give it again.
     func enforce(_ revision: Int64) async -> GatewayError? {
         do { try await catchUp(to: revision) } catch { return GatewayError(error) }
         return nil
@@ -157,9 +157,9 @@ extension GatewayData {
     /// Is not cut short if the task is cancelled: what is committed must come into force.
     func catchUp() async throws { try await nextRun().value }
 
-    /// As ``catchUp()``, for what must not be refused only because it is not known here.
+    /// As ``catchUp()``, before something is refused because it is not known here.
     ///
-    /// - Throws: also if the store can be read, and does not vouch for what it has.
+    /// - Throws: also if the store can be read, but does not commit: another one may know more.
     func catchUpForCertain() async throws {
         try await store.vouch()
         try await catchUp()

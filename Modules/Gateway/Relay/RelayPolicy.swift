@@ -27,7 +27,8 @@ package protocol RelayClient: Sendable {
 
     /// Learns what is new, if a certificate is not known. May be called at any time.
     ///
-    /// - Returns: whether all is known that there was at the call. If not, a certificate that is not known may be good.
+    /// - Returns: whether everything is known that was in the store at the call. If not, an unknown certificate may be
+    ///   good.
     func catchUp() async -> Bool
 
     /// Whether a tunnel that ``decide(_:)`` allowed may stay under the present policy. That its certificate was
@@ -54,7 +55,7 @@ package enum RelayVerdict: Sendable, Hashable {
     ///     to loopback, link-local and similar addresses, and to the gateway's own listeners.
     ///   - rules: The rules for each address to which the target's name leads.
     case allowed(instance: String, address: IPAddress?, mayBeLocal: Bool, rules: AddressRules = .standard)
-    /// The certificate is not known: refused, unless there is news of it, or none to be had. See
+    /// The certificate is not known: it is refused, unless there is news of it, or news cannot be had. See
     /// ``RelayClient/catchUp()``.
     case unknown
     /// The tunnel is refused, or ended if it is open.

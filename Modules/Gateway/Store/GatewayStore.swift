@@ -53,7 +53,7 @@ protocol GatewayStore: AuditStore {
 
     /// Shows that the store commits, or did so seconds ago at most: so what is read of it now is all that there is.
     ///
-    /// - Throws: if it does not, since another one may have taken its place and know more.
+    /// - Throws: if the store does not commit, since another one may have taken its place and know more.
     func vouch() async throws
 
     /// Why the store cannot be followed now; nil while it is.

@@ -2,8 +2,9 @@ public import SallyportCore
 public import SallyportSecureStore
 internal import Synchronization
 
-/// The credentials of one app instance: those that servers accepted, and those that the app set in advance. In memory
-/// only; the store has which servers accepted some, so that ``clear(for:)`` finds them after a restart.
+/// The credentials of one app instance: those that servers accepted, and those that the app set in advance. They are
+/// kept in memory only; the store has the servers that accepted some, so that ``clear(for:)`` finds them after a
+/// restart.
 ///
 /// A principal has one user in a protection space: a second one is refused with `otherPrincipal` until the first is
 /// cleared.
@@ -55,7 +56,8 @@ public actor CredentialStorage: InstancePart {
         let kept = takeStored(method)
         let known = await forget(method)
         let all = Array(Set(known).union(kept.map(\.place)))
-        // Last, so that a clearing that ends half-way is made good by the next; and not what was accepted meanwhile.
+        // The stored places are removed last, so that the next clearing makes good one that ended half-way. Those that
+        // were stored anew meanwhile stay.
         guard await tellFollowers(method, all) else { return }
         let cleared = kept.subtracting(stored)
         if !cleared.isEmpty { await places?.remove(cleared) }
@@ -87,7 +89,7 @@ public actor CredentialStorage: InstancePart {
     private func store(_ space: ProtectionSpace, of principal: Principal) {
         guard let places, space.kind == .server else { return }
         let entry = PlaceStorage.Entry(space.method, CredentialPlace(principal: principal, origin: space.origin))
-        // What is forgotten here is only stored once more.
+        // Forgetting what was stored only has it stored once more.
         if stored.count >= CredentialBook.limit { stored = [] }
         if stored.insert(entry).inserted { places.add(entry) }
     }

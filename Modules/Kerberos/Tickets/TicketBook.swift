@@ -7,7 +7,7 @@ struct TicketOwner: Sendable, Hashable {
 }
 
 /// A user who asks for tickets, and the source from which they were to be obtained at that moment: another call may
-/// replace it while the realm is asked. Nil if there were only the tickets at hand.
+/// replace the source while the realm is asked. The source is nil if there were only the tickets at hand.
 struct Applicant: Sendable, Hashable {
     let owner: TicketOwner
     let source: TicketSource?

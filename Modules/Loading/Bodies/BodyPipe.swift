@@ -48,7 +48,7 @@ package final class BodyPipe: BodySource {
 
     private let machine: Lock<BodyPipeStateMachine>
     private let hooks: Hooks
-    /// How many waits there were: the cancellation of a task ends its own, and no other task's.
+    /// How many waits there were. A wait is named by its number: the cancellation of a task ends its own wait only.
     private let waits = Atomic<UInt64>(0)
 
     package init(watermarks: Watermarks = .standard, hooks: Hooks = Hooks()) {

@@ -95,7 +95,7 @@ struct BodyPipeStateMachine: Sendable {
         return actions
     }
 
-    /// The task of a wait was cancelled, which may not have begun, or may be over.
+    /// The task of a wait was cancelled. The wait may not have begun, or may be over.
     mutating func producerCancelled(_ number: UInt64) -> Actions {
         var actions = Actions()
         guard producer?.number == number else { return actions }
@@ -216,7 +216,7 @@ struct BodyPipeStateMachine: Sendable {
 @safe
 struct PipeWaiter<Value: Sendable>: Sendable {
     private let continuation: UnsafeContinuation<Result<Value, LoadError>, Never>
-    /// Of this wait, among all of the pipe.
+    /// The number of this wait among all waits of the pipe.
     let number: UInt64
 
     init(_ continuation: UnsafeContinuation<Result<Value, LoadError>, Never>, _ number: UInt64) {

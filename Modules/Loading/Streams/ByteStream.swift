@@ -15,7 +15,7 @@ public final class ByteStream: Sendable {
     /// The route, and the rule that decided it; nil if no policy was asked.
     public let decision: RouteDecision?
     package let channel: any ByteChannel
-    /// In which it was opened: nothing is read after it. Nil if access cannot be withdrawn.
+    /// The period in which the stream was opened: nothing is read after its end. Nil if access cannot be withdrawn.
     package var period: AccessPeriod? { settings.period }
     private let settings: Settings
 

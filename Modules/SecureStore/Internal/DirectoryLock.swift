@@ -2,12 +2,13 @@ internal import Glibc
 
 /// The lock on a store's directory (flock(2)) under which its files are replaced.
 ///
-/// LMDB opens the data file and then the table of readers, each by its name. A process that opened the one before a
-/// replacement and the other after it would enter itself in another file's table: nothing would keep its pages, and
+/// LMDB opens the data file and then the table of readers, each by its name. A process that opened the first before a
+/// replacement and the second after it would enter itself in another file's table: nothing would keep its pages, and
 /// the writer could go on from a commit of the wrong file. ``WriterLock`` keeps writers away while files are replaced;
-/// those who only read share this lock for as long as they open both.
+/// processes that only read share this lock while they open both files.
 enum DirectoryLock {
-    /// Each holder opens or renames a few files: five seconds, after which it must have been stopped.
+    /// Each holder only opens or renames a few files: one that keeps the lock for these five seconds must have been
+    /// stopped.
     private static let attempts = 500
     private static let pause: UInt32 = 10_000
 

@@ -14,7 +14,7 @@ extension Environment {
         var pages: SnapshotPages?
         /// Idle reader transactions, without a snapshot.
         var idle: [IdleReader] = []
-        /// What threads that closed the store while they were reading do when they have left, by thread.
+        /// By thread: how a thread that closed the store within a read goes on with it when the read has ended.
         var closings: [pthread_t: [@Sendable () -> Void]] = [:]
     }
 

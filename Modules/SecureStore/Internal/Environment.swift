@@ -126,7 +126,7 @@ final class Environment: @unchecked Sendable {
             return nil
         }
         return try DirectoryLock.whileOpening(directory) { () throws(StoreError) -> FileIdentity? in
-            // Again: a replacement may have begun since, and ended half-way.
+            // Checked again: a replacement may have begun since, and ended half-way.
             try StoreDirectory.checkIsWhole(directory)
             try check(unsafe mdb_env_open(environment, directory, UInt32(MDB_NOTLS) | UInt32(MDB_RDONLY), 0o600))
             return FileIdentity("\(directory)/\(fileName)")

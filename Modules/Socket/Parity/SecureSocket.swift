@@ -31,7 +31,7 @@ public actor SecureSocket {
     private nonisolated let system: SocketSystem
     private var machine: SocketStateMachine
     private var inbound: ByteQueue
-    /// In which the connection was opened over which the inbound bytes came.
+    /// The period in which the connection of the inbound bytes was opened.
     private var period: AccessPeriod?
     private var outbound: ByteQueue
     private var stream: ByteStream?

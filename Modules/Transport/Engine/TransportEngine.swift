@@ -57,7 +57,7 @@ actor TransportEngine {
     let share: LoopShare
     /// What is known of relays from which nothing was heard for a while.
     var suspicions = RelaySuspicions()
-    /// The last one for the reason of losses.
+    /// The last question for the reason of losses.
     var question: LossQuestion?
     let whenRelayBreaks: (@Sendable () async -> Void)?
     private lazy var sweeper = LoopTimer { [weak self] in self?.assumeIsolated { $0.sweep() } }

@@ -83,7 +83,8 @@ extension TransportEngine {
 
 /// The tasks of a question for the reason of losses.
 struct LossQuestion {
-    /// Is not waited for: it uses nothing of the loop, and the gateway may take long to answer.
+    /// The question to the gateway. A shutdown does not wait for it: it uses nothing of the loop, and an answer may
+    /// take long.
     let asking: Task<Void, Never>
     /// Ends with the answer, or when the losses have waited long enough.
     let limit: Task<Void, Never>

@@ -130,7 +130,7 @@ final class TunnelStream: LoopObject {
     }
 
     /// Passes on what came before the connection was found broken: a server may answer and then reset. There is no
-    /// later turn for it, so the pipe takes it even if it is full.
+    /// later turn to read, so the pipe takes the bytes even if it is full.
     private func receiveLast() {
         var rest = Self.lastBytes
         while rest > 0 && !isDownEnded {

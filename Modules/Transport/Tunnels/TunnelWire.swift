@@ -122,8 +122,8 @@ final class TunnelWire: Sendable {
         }
     }
 
-    /// After a failed send, the kernel reports the end of a connection that was reset as a regular one: it tells an
-    /// error once. Only TLS can prove an end then.
+    /// After a failed send, the kernel reports the end of a connection that was reset as a regular one, since it
+    /// reports an error only once. Only TLS can prove an end then.
     func receive(into buffer: UnsafeMutableRawBufferPointer) -> TunnelLink.Outcome {
         state.withLock { state in
             let outcome = unsafe state.link?.receive(into: buffer) ?? .failed

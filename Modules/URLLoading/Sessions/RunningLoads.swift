@@ -43,7 +43,7 @@ final class RunningLoads: Sendable {
 
 /// A body whose load counts as in progress until the body was read to its end, broke or was given up.
 ///
-/// After a withdrawal nothing of it is read any more, even if its last byte is here, or only to be decoded.
+/// After a withdrawal nothing of the body is read any more, even if its last byte has come and is only to be decoded.
 final class RunningBody: BodySource {
     private let body: ResponseBody
     private let running: RunningLoads

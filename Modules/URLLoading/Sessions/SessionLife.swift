@@ -5,7 +5,7 @@ internal import Synchronization
 /// Whether a session may still send requests: asked before a load begins, and before each of its exchanges, since a
 /// load between two exchanges has nothing that the session's end could end. The same holds for the steps of a stream.
 final class SessionLife: SessionPermission {
-    /// The session's.
+    /// The tag of the session, under which its loads are noted.
     let tag: String
     /// The generation in which the session was made; nil if switching off does not invalidate it.
     let generation: Int?

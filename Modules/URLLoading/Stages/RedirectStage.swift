@@ -132,7 +132,7 @@ public struct RedirectStage: LoadStage {
         }
         switch decision {
         case .notImplemented: return proposed
-        // Completed before it is judged: which fields it carries depends on its origin.
+        // The name is completed before the request is judged: which fields it carries depends on its origin.
         case .follow(let chosen): return try rules.hop(completed(chosen, after: request), chosenOver: proposed)
         case .stop: return nil
         case .refuse: throw LoadError(.redirectRefused, at: .response, "The app refused the redirect.")

@@ -33,7 +33,7 @@ package struct BasicCredentials: Sendable, Hashable {
     /// 1 to 254 bytes without colons and control characters (C0, DEL and C1, which terminals interpret too), and
     /// without a space at either end, which a header field would lose (RFC 9110 §5.5).
     package static func isUser(_ text: String) -> Bool {
-        // The ends by bytes: a mark that combines with a space is one character with it.
+        // The ends are looked at as bytes: a space and a combining mark behind it are one character.
         (1...254).contains(text.utf8.count) && text.utf8.first != 0x20 && text.utf8.last != 0x20
             && text.unicodeScalars.allSatisfy { scalar in
                 scalar.value >= 0x20 && !(0x7f...0x9f).contains(scalar.value) && scalar != ":"

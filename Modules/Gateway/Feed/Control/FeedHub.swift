@@ -31,8 +31,8 @@ actor FeedHub {
     private var answers: [RelayIdentifier: Answer] = [:]
     /// The last word from the store: nothing newer than this revision was there at this time.
     private(set) var word: (revision: Int64, time: Instant)?
-    /// Of the gateway's own relay and guard: as those on other machines, they must not go on for ever by what may have
-    /// been taken back since.
+    /// The lease of the gateway's own relay and guard: like those on other machines, they must not go on for ever by a
+    /// state from which something may have been taken back since.
     private var lease: RelayLease {
         didSet { gate.publish(lease) }
     }

@@ -63,8 +63,8 @@ struct FeedService: Sendable {
             guard await data.relays.relay(relay.id) != nil else {
                 return try await write(.removed, to: &writer, number)
             }
-            // A connection can outlive two renewals: the relay follows anew, with the certificate that it has now.
-            // Another one, with a copy of the relay's folder, is refused then.
+            // A connection can outlive two renewals of its certificate: it ends, and the relay follows anew with its
+            // present one. A machine with an old copy of the relay's folder is refused then.
             guard await data.record(of: relay) != nil else { return }
             while let update = await data.feed(after: position) {
                 for line in try update.lines() { try await write(line, to: &writer, number) }

@@ -46,16 +46,16 @@ struct FeedFollower: Sendable {
     /// A sender begins an update.
     ///
     /// - Returns: whether it is of use.
-    /// - Throws: `invalid` if it does not continue what the sender has sent before, and if a late sender has caught up.
-    ///   One that is followed anew begins with another snapshot.
+    /// - Throws: `invalid` if the update does not continue what the sender has sent before, and if a late sender has
+    ///   caught up: once it is followed anew, it begins with another snapshot.
     mutating func begins(from: Int64?, to revision: Int64, _ sender: Int) throws(GatewayError) -> Bool {
         let position = positions[sender]
         guard from == position, revision > position ?? -1 else {
             throw GatewayError(.invalid, "An update of the feed does not continue the one before.")
         }
         if from == nil, revision < newest { late.insert(sender) }
-        // Its changes alone make no state, and nothing shows that they continue that of another sender: its store may
-        // have been put back, and have come to the same revisions by other changes.
+        // The late sender's changes alone make no state, and nothing shows that they continue another sender's state:
+        // its store may have been put back, and have come to the same revisions by other changes.
         guard !late.contains(sender) || revision < newest else {
             needsSnapshot = true
             throw GatewayError(.invalid, "The gateway's snapshot was older than what was in force here before.")

@@ -12,15 +12,15 @@ final class LeaseGate: Sendable {
     func publish(_ lease: RelayLease) { end.set(lease.expiry) }
 }
 
-/// The policy of what judges tunnels: what was followed, as long as the lease on it lasts. A relay on a machine of its
-/// own has followed control gateways, and a gateway its store.
+/// The policy by which tunnels are judged: the state that was followed, as long as its lease lasts. A relay on a
+/// machine of its own has followed control gateways, and a gateway its store.
 struct FollowedPolicy: RelayPolicy {
     let current: CurrentState
     let lease: LeaseGate
 
     func client(presenting certificateDER: [UInt8]) -> (any RelayClient)? {
         if let client = current.client(presenting: certificateDER) { return Client(client: client, lease: lease) }
-        // Which authorities are accepted is told with all the rest.
+        // The accepted authorities are a part of what is followed: without word, a stranger may be known elsewhere.
         return lease.isOver ? Stranger() : nil
     }
 
@@ -30,7 +30,7 @@ struct FollowedPolicy: RelayPolicy {
             details: "The relay has had no word for longer than its lease.", status: 503)
     }
 
-    /// A client of which nothing could be told at its handshake.
+    /// A client whose certificate could not be judged at its handshake, since there was no word.
     private struct Stranger: RelayClient {
         var instance: String? { nil }
         var instanceInGoodStanding: String? { nil }

@@ -3,11 +3,11 @@ internal import Logging
 /// Notices the end of a lease, so that open tunnels end with it.
 struct LeaseWatch: Sendable {
     let gate: LeaseGate
-    /// From whom word comes, for the log.
+    /// Where word comes from, for the log.
     let source: String
     let logger: Logger
     /// Whether the lease is over at the start as a matter of course, as at a relay that has followed nothing yet: then
-    /// that is not told.
+    /// the log does not mention it.
     let beginsOver: Bool
     /// Has everything that is open judged again.
     let judge: @Sendable () -> Void

@@ -128,7 +128,7 @@ extension ConnectHandler {
         }
     }
 
-    /// - Parameter isCaughtUp: whether all is known that there was when the client asked.
+    /// - Parameter isCaughtUp: whether everything is known that was in the store when the client asked.
     private func decideAgain(
         for client: any RelayClient, _ target: Endpoint, isCaughtUp: Bool, _ context: ChannelHandlerContext
     ) {
@@ -218,7 +218,7 @@ extension ConnectHandler {
 
     private static let notAccepted = RelayRefusal(
         403, ProxyStatus.ErrorType.requestDenied, "The certificate is not accepted.")
-    /// Another relay may know it.
+    /// 503, since another relay may know the certificate.
     private static let notTold = RelayRefusal(
         503, ProxyStatus.ErrorType.proxyInternalError, "The relay cannot be told of the certificate now.")
     private static let internalFailure = RelayRefusal(

@@ -93,8 +93,8 @@ extension FleetStore {
 extension FleetTransaction {
     /// Adds an entry to its chain, whose end stays locked until the end of the transaction.
     ///
-    /// - Parameter known: the numbers of entries that were seen before, by the chain, which must not have gone back
-    ///   behind them.
+    /// - Parameter known: for each chain, the number of an entry that was seen before: the chain must not have gone
+    ///   back behind it.
     fileprivate func append(_ event: AuditEvent, _ key: FleetKey, known: [String: Int64]) async throws -> AuditEntry {
         let name = AuditChainName(of: event)
         try await begin(name)

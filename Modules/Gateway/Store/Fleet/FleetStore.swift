@@ -19,7 +19,8 @@ actor FleetStore: GatewayStore {
     private var followed = FleetFollowed()
     /// The number of changes in the newest record that was seen of each instance.
     private(set) var updates: TreeDictionary<InstanceIdentifier, Int64> = [:]
-    /// The numbers of the newest entries that this gateway has added in the transactions of what they tell, by chain.
+    /// The numbers of the newest entries that this gateway has added in the transactions of the changes which they
+    /// tell, by chain.
     private(set) var auditedNumbers: [String: Int64] = [:]
     private let (audits, audit) = AsyncStream.makeStream(of: AuditEntry.self, bufferingPolicy: .bufferingOldest(4096))
     /// The newest revision that was seen of each gateway's record; for one that was removed, that of its absence.

@@ -33,7 +33,7 @@ enum FleetTables {
                 + "Nothing is written.")
     }
 
-    /// The index of the rights' holders is not sealed, but follows from what is.
+    /// The column `holder`, the index of instances by right, is not sealed, but must agree with the sealed body.
     static func isUnderAnotherRight(_ id: InstanceIdentifier) -> GatewayError {
         GatewayError(
             .store,
@@ -133,7 +133,8 @@ extension FleetTransaction {
     ///
     /// - Parameter known: the instances that were read before. An instance may hide from the index, whose column the
     ///   database's owner can change.
-    /// - Throws: `store` if one of them is not found under its right: it would be left out, and come back with it.
+    /// - Throws: `store` if one of them is not found under its right: it would not end with the right, and be back once
+    ///   the right is given again.
     func holders(
         of grants: Set<Grant>, known: InstanceTable, _ key: FleetKey
     ) async throws -> [InstanceRecord] {
@@ -212,7 +213,7 @@ extension FleetKey {
     /// What ``openInstance(_:)`` takes.
     static let instanceColumns = "id, epoch, last_seen, body, announced, holder"
 
-    /// Columns ``instanceColumns``.
+    /// Opens a row with the columns ``instanceColumns``.
     ///
     /// - Throws: `store` if the body is of an earlier time than the last update that was announced, or if the row is
     ///   not in the index under the right that the body names.
