@@ -126,7 +126,7 @@ import Testing
 
     // MARK: Proofs
 
-    /// Withdrawn while the key was read: the proof must not leave.
+    /// Authorization is withdrawn while the key is read.
     @Test func aProofThatIsMadeAfterAWithdrawalIsNotGiven() async throws {
         try await TokenApp.with { app in
             let token = try await app.tokens.token(challenge: "", serverName: "", isBound: true)

@@ -17,7 +17,7 @@ import Testing
         }
     }
 
-    /// A process that is ended while an observer takes its time starts with the withdrawal.
+    /// A process that is ended while an observer takes its time must find the withdrawal when it starts again.
     @Test func aWithdrawalIsStoredBeforeObserversAreAwaited() async throws {
         let fixture = try Fixture()
         let (authorization, store) = try await fixture.activated()

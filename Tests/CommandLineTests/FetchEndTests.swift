@@ -76,7 +76,7 @@ import Testing
         await #expect(throws: (any Error).self) { try await fetch.value }
     }
 
-    /// One queue writes both.
+    /// Head and body are written by one queue, so that their order holds.
     @Test func theHeadIsWrittenBeforeTheBody() async throws {
         let server = try TestServer { $0.answerAll("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nbody") }
         let (reader, writer) = try pipe()

@@ -46,7 +46,7 @@ import Testing
         #expect(taken == bytes)
     }
 
-    @Test func whatComesLaterIsReadAndIsNotTheEnd() async throws {
+    @Test func inputThatComesLaterIsReadAndIsNotTheEnd() async throws {
         let (reader, writer) = try unblockedPipe()
         defer { for end in [reader, writer] { close(end) } }
         let begins = Lock(false)
@@ -63,7 +63,7 @@ import Testing
         #expect(await reading.value == Array("later".utf8))
     }
 
-    /// As at a terminal that is stopped: the command would hold a thread that others need.
+    /// The reader may be a stopped terminal: a command that waited would hold a thread that others need.
     @Test func theCommandOfAnotherProcessDoesNotWaitForTheReaderOfItsTexts() async throws {
         let (reader, writer) = try unblockedPipe()
         defer { close(reader) }

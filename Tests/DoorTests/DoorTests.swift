@@ -146,7 +146,8 @@ struct DoorTests {
         await app.door.shutdown()
     }
 
-    /// The program sends the rest of its body after the end of the answer, which it has not read, has come to the door.
+    /// The program has not read the answer, and sends the rest of its body when the end of the answer has come to the
+    /// door.
     @Test func anEarlyAnswerReachesAProgramThatSendsEverythingBeforeItReads() async throws {
         let answer = Self.payload(50_000)
         let isOver = Signal()

@@ -33,7 +33,7 @@ import Testing
         #expect(tenant.gate.asked == 1)
     }
 
-    /// As where a proxy adds a field in another spelling than the server's.
+    /// A proxy may add a field in another spelling than the server's.
     @Test func fieldsOfOneNameInTwoSpellingsAreJoined() async throws {
         let server = try RecordingServer { _ in
             "HTTP/1.1 200 OK\r\nVary: Accept\r\nx-own: 1\r\nvary: Origin\r\nX-Own: 2\r\nContent-Length: 0\r\n\r\n"

@@ -66,7 +66,7 @@ struct PlaceStorageTests {
         kept.close()
     }
 
-    /// Its cookies and its answer are kept.
+    /// The cookies and the answer of that load are kept, and must go with the next clearing.
     @Test func clearingTellsOfTheServerOfALoadThatWentOnDuringTheClearingBefore() async throws {
         let kept = try await TestStore()
         let follower = Follower()
@@ -80,7 +80,7 @@ struct PlaceStorageTests {
         kept.close()
     }
 
-    /// As while the app is locked: stored cookies cannot be removed then.
+    /// A follower fails for example while the app is locked: stored cookies cannot be removed then.
     @Test func aClearingThatAFollowerCouldNotCarryOutIsRepeatedByTheNext() async throws {
         let kept = try await TestStore()
         let (failing, other) = (Follower(failing: 1), Follower())

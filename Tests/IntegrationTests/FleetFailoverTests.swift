@@ -136,7 +136,7 @@ import Testing
         #expect(result.failures.isEmpty, "\(result.failures.prefix(3))")
         seen.cancel()
         let told = states.withLock { $0 }
-        // A machine that does other things as well may need longer than a loss goes untold for.
+        // On a busy machine the fail-over may take longer than the time within which a loss is not told.
         if Soak.isOn {
             #expect(told.allSatisfy { $0.status.isReachable && $0.isPushChannelAvailable }, "\(told)")
         }

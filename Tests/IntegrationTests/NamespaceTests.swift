@@ -21,7 +21,7 @@ struct NamespaceTests {
         }
     }
 
-    /// Milliseconds in which a loss or a return is told; in the suite, what a busy machine adds is in it.
+    /// Milliseconds in which a loss or a return is told; in the suite they include what a busy machine adds.
     private static let limit = Soak.isOn ? 5000 : 15_000
 
     private static var now: Int {

@@ -325,7 +325,7 @@ struct RealmTests {
         await app.loading.shutdown()
     }
 
-    /// The first KDC holds both until the second password has begun a sign-in of its own; the second KDC answers them.
+    /// The first KDC holds both sign-ins until that with the second password has begun; the second KDC answers them.
     @Test func aWrongPasswordDoesNotPassByASignInThatIsUnderWay() async throws {
         let kdc = try await realm()
         let holding = try TestServer { $0.awaitEnd() }

@@ -29,7 +29,7 @@ import Testing
         #expect(report.notTried.count == 2)
     }
 
-    /// As by the time limit of a test. The handler's own end is not awaited.
+    /// The time limit of a test cancels a run so. The handler's own end is not awaited.
     @Test func aRunThatIsCancelledEnds() async throws {
         let sample = try Self.words()
         let start = ContinuousClock.now

@@ -115,7 +115,7 @@ import Testing
         source.isAnswering.withLock { $0 = false }
         source.channel.set(.open(heard: 0, over: Source.connection))
         var times = Self.times
-        // Of two changes in a row only the second is told to one who was busy: there is time to see the first.
+        // A busy observer is told only the second of two changes in a row: this gives it time to see the first.
         (times.silence, times.silentLoss) = (.seconds(2), .seconds(4))
         let reachability = Reachability(source: source, times: times)
         var changes = reachability.changes().makeAsyncIterator()

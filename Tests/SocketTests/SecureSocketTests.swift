@@ -84,7 +84,7 @@ struct SecureSocketTests {
             try await socket.write()
             #expect(await socket.writeStream.bytesUnread == 0)
             #expect(try await eventually { observer.current.text.hasSuffix("hello \(turn) ") })
-            // The state that it notes is the one in which it is told.
+            // The observer notes the state at the moment of a call, so the call must come before the next step.
             #expect(try await observer.isTold(.onRead, times: turn))
             try await socket.disconnect()
             #expect(try await observer.isTold(.onClose, times: turn))
@@ -273,8 +273,8 @@ struct SecureSocketTests {
         #expect((unread == 0) == isWithdrawn)
     }
 
-    /// Both sides have ended theirs, so there is no connection that a withdrawal could end. Access that is given back
-    /// does not bring the bytes back.
+    /// Both sides have ended the connection, so a withdrawal finds none to end. Access that is given back does not
+    /// bring the bytes back.
     @Test func aWithdrawalDropsWhatWasNotReadOfAConnectionThatHadEnded() async throws {
         let server = try world.server(isSecure: false) { client in
             client.write(Array("bye".utf8))

@@ -228,7 +228,7 @@ struct FlowTests {
     @Test func idleAndTotalTimeAreLimited() async throws {
         let silent = try TestServer { $0.awaitEnd() }
         var idle = try ExchangeRequest(.get, silent.url())
-        // Time enough for the connection, of which the time-out is told as well.
+        // Time enough for the connection, so that what times out is the answer.
         idle.idleTimeout = .seconds(2)
         let first = await #expect(throws: LoadError.self) { try await transport.exchange(idle, via: path) }
         #expect(first?.code == .idleTimeout && first?.step == .response)
@@ -240,7 +240,7 @@ struct FlowTests {
         }
         var late = try ExchangeRequest(.get, dripping.url())
         late.idleTimeout = .seconds(10)
-        // Behind the answer's head.
+        // Late enough that the answer's head has come.
         late.deadline = .now + .seconds(3)
         let response = try await transport.exchange(late, via: path)
         let second = await #expect(throws: LoadError.self) { try await response.body.collect(upTo: .megabytes(1)) }

@@ -151,7 +151,7 @@ import Testing
         #expect(try await fixture.report().isSound)
     }
 
-    /// The checkpoint is of the next generation then.
+    /// The revocation that was refused leaves a checkpoint whose signer is of the next generation.
     @Test func checkpointsAreMadeAfterARevocationThatWasNotConfirmed() async throws {
         _ = try await fixture.data.checkpoint()
         for action: AuthorityAction in [.rotate, .finish(confirmed: true), .revoke(confirmed: false)] {

@@ -10,9 +10,9 @@ final class FaultyStore: GatewayStore {
     enum Fault: Sendable {
         /// Nothing is written.
         case fails
-        /// It can be read, as it was, and commits nothing: as a database does that was cut off from its standbys.
+        /// The store can be read, as it was, and commits nothing, like a database that was cut off from its standbys.
         case isCutOff
-        /// What is to be written is written, and the answer is lost.
+        /// A change is written, and the answer to it is lost.
         case doesNotAnswer
     }
 
@@ -23,7 +23,7 @@ final class FaultyStore: GatewayStore {
         var waiters: [CheckedContinuation<Void, Never>] = []
     }
 
-    /// Its faults are those of a store that is.
+    /// Shared stores have such faults.
     let isShared = true
     private let store: any GatewayStore
     private let fault = Lock<Fault?>(nil)
@@ -35,7 +35,7 @@ final class FaultyStore: GatewayStore {
 
     private let isLastRevision = Lock(false)
 
-    /// From the next change of the authorities on, it fails: as if the gateway ended when that was committed.
+    /// The store fails once it has committed the next change of the authorities: as if the gateway ended then.
     func failAfterRevision() { isLastRevision.withLock { $0 = true } }
 
     /// From now on, changes that were read are told only at ``release()``.

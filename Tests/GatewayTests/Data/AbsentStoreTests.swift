@@ -23,7 +23,7 @@ import Testing
         #expect(await upkeep.run())
     }
 
-    /// The store takes the changes, and cannot be read.
+    /// The store commits the changes, and cannot be read.
     @Test func commandsThatWereCommittedAreDoneThoughTheyAreNotInForceYet() async throws {
         let presented = try await fixture.enroll(fixture.link(), DataFixture.request())
         try await data.catchUp()
@@ -34,7 +34,7 @@ import Testing
         ]
         for command in commands { try await expectDoneWithAWarning(command) }
         store.set(nil)
-        // It reads the store before its transaction, too.
+        // A rotation reads the store before its transaction too, so the store fails only after that.
         store.failAfterRevision()
         try await expectDoneWithAWarning(.authority(.rotate))
         store.set(nil)

@@ -42,7 +42,7 @@ import Testing
         #expect(record == before)
     }
 
-    @Test func anInstanceThatGetsOneHasItFromThenOn() throws {
+    @Test func anInstanceThatGetsACertificateHasItFromThenOn() throws {
         var record = try record()
         let made = try record.renew(for: Data([1]), presenting: "01", isEntitled: true, at: Date()) { [1, 2, 3] }
         #expect(made == [1, 2, 3])

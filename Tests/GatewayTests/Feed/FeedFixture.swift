@@ -119,7 +119,7 @@ final class RunningRelay: Sendable {
     }
 }
 
-/// For tests of what relays answer: however busy the machine is, a command waits until they have.
+/// For tests of what relays answer: a command waits for the answers, however busy the machine is.
 extension Duration {
     static var relaysAnswer: Duration { .seconds(60) }
 }

@@ -93,7 +93,7 @@ import Testing
         #expect(try follower.take(snapshot(9)))
     }
 
-    /// A relay that was started again, while the gateways had not yet caught up with what it had before.
+    /// The relay was started again, and the gateway has not yet caught up with what the relay had before.
     @Test func aSenderThatCatchesUpIsToBeginAnewIfItsSnapshotWasTooOld() throws {
         let follower = Follower(newest: 9)
         #expect(try !follower.take(snapshot(6)))
@@ -104,7 +104,7 @@ import Testing
         #expect(follower.value.state?.revision == 9)
     }
 
-    /// Its store may have been put back, and have come to the same revision by other changes.
+    /// The sender's store may have been put back, and have come to the same revision by other changes.
     @Test func aSenderThatWasBehindDoesNotContinueTheStateOfAnother() throws {
         let follower = Follower()
         #expect(try follower.take(snapshot(7), by: 1))

@@ -86,7 +86,7 @@ import Testing
     }
 
     @Test func aRelayThatDoesNotAnswerIsNamed() async throws {
-        // Long enough for the other one to answer where the machine is busy.
+        // Long enough for the other relay to answer, even on a busy machine.
         try await FeedFixture.with(patience: .seconds(4)) { fixture in
             _ = try await fixture.relay.tunnel(to: fixture.origin.port, as: fixture.identity)
             _ = try await EnrolledRelay.enrolled(at: fixture.control.data.data, named: "relay-b.example")
@@ -132,7 +132,7 @@ import Testing
         let identity = try await data.identity()
         let quiet = Logger(label: "gateway") { _ in SwiftLogNoOpLogHandler() }
         var configuration = Gateway.Configuration.loopback
-        // One that is free when the gateway is started again.
+        // A port that is free when the gateway is started again.
         configuration.controlPort = Int(LoopbackPort.free())
         let again = configuration
         let gateway = Gateway(data: data.data, at: data.path, configuration: again, logger: quiet)

@@ -167,8 +167,8 @@ import X509
         return identities
     }
 
-    /// As at a relay that has followed over one connection for 120 days: if it were told that it was removed, it would
-    /// end its tunnels.
+    /// A relay may follow over one connection for 120 days: if it were told then that it was removed, it would end its
+    /// tunnels.
     @Test func aStreamThatOutlivesTwoRenewalsEndsAndDoesNotSayThatTheRelayWasRemoved() async throws {
         try await withRelay { fixture, relay in
             let isRenewing = Lock(false)

@@ -5,7 +5,7 @@ import Testing
 
 @testable import SallyportGateway
 
-/// What is told and done when a lease ends.
+/// What the log says and what is done when a lease ends.
 @Suite(.timeLimit(.minutes(1))) struct LeaseWatchTests {
     private let gate = LeaseGate()
     private let recorder = LogRecorder()
@@ -37,7 +37,7 @@ import Testing
     }
 
     /// A gateway whose database can be read, and does not commit, would refuse everything without a line in its log.
-    @Test func thatThereIsNoWordAtTheStartIsTold() async throws {
+    @Test func theLogSaysIfThereIsNoWordAtTheStart() async throws {
         try await watching { () async throws in
             #expect(try await isTold("There is no word from the store"))
             publish(lasting: .seconds(300))
@@ -45,7 +45,7 @@ import Testing
         }
     }
 
-    @Test func theEndOfALeaseIsToldAndHasOpenTunnelsJudged() async throws {
+    @Test func theEndOfALeaseIsLoggedAndHasOpenTunnelsJudged() async throws {
         publish(lasting: .seconds(300))
         try await watching { () async throws in
             publish(lasting: .zero)
@@ -55,8 +55,8 @@ import Testing
         #expect(recorder.lines.count == 1)
     }
 
-    /// A relay has followed nothing yet.
-    @Test func thatThereIsNoWordYetIsNotTold() async throws {
+    /// A relay that has just started has followed nothing yet.
+    @Test func theLogDoesNotMentionALeaseThatHasNotBegun() async throws {
         try await watching(beginsOver: true) { () async throws in
             publish(lasting: .seconds(300))
             #expect(try await isTold("There is word from the store."))

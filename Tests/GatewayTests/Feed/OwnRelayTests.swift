@@ -6,16 +6,16 @@ import Testing
 
 @testable import SallyportGateway
 
-/// The relay of a gateway that loses the store which it shares with others, and a relay that follows it.
+/// The relay of a gateway that loses the store which it shares with others, and a relay that follows this gateway.
 @Suite(.timeLimit(.minutes(2))) struct OwnRelayTests {
     private struct World: Sendable {
         /// Another gateway on the same data.
         let other: DataFixture
-        /// The one that runs.
+        /// The gateway that runs.
         let data: GatewayData
-        /// Its store, which fails as the test says.
+        /// The store of the gateway that runs, which fails as the test says.
         let store: FaultyStore
-        /// Its own relay.
+        /// The relay of the gateway that runs.
         let relay: RunningRelay
         let origin: TestOrigin
     }
@@ -49,7 +49,7 @@ import Testing
         try await origin.close()
     }
 
-    @Test func itRefusesOnceItsLeaseIsOverAndServesAgainAfterwards() async throws {
+    @Test func aRelayRefusesOnceItsLeaseIsOverAndServesAgainAfterwards() async throws {
         try await with(lease: .seconds(2)) { world in
             let (relay, port) = (world.relay, world.origin.port)
             let identity = try await world.other.identity()
@@ -65,7 +65,7 @@ import Testing
         }
     }
 
-    @Test func itGoesOnWithinItsLease() async throws {
+    @Test func aRelayGoesOnWithinItsLease() async throws {
         try await with(lease: .seconds(300)) { world in
             let (relay, port) = (world.relay, world.origin.port)
             let identity = try await world.other.identity()
@@ -77,16 +77,16 @@ import Testing
         }
     }
 
-    /// Within the lease, too: 403 would be the verdict for an app that has others to try.
+    /// The answer is 503 within the lease too: 403 would be final for an app that has other relays to try.
     @Test(arguments: [FaultyStore.Fault.fails, .isCutOff])
-    func anInstanceOfWhichItCannotBeToldIsToTryAnotherRelay(_ fault: FaultyStore.Fault) async throws {
+    func anInstanceThatTheGatewayCannotLookUpIsToTryAnotherRelay(_ fault: FaultyStore.Fault) async throws {
         try await with(lease: .seconds(300)) { world in
             try await Self.expectUnavailable(of: world.relay, in: world, when: fault)
         }
     }
 
     @Test(arguments: [FaultyStore.Fault.fails, .isCutOff])
-    func noRelayThatFollowsItCanBeToldEither(_ fault: FaultyStore.Fault) async throws {
+    func anInstanceThatTheFollowedGatewayCannotLookUpIsToTryAnotherRelay(_ fault: FaultyStore.Fault) async throws {
         try await with(lease: .seconds(300)) { world in
             let enrolled = try await EnrolledRelay.enrolled(at: world.data)
             try await enrolled.run { relay in try await Self.expectUnavailable(of: relay, in: world, when: fault) }
@@ -136,7 +136,7 @@ import Testing
         return gate.isOver
     }
 
-    @Test func onlyWordFromAStoreThatOthersChangeHasAnEnd() async throws {
+    @Test func onlyTheLeaseOnASharedStoreHasAnEnd() async throws {
         let fixture = try await DataFixture()
         let shared = try await fixture.faulty().data
         #expect(await Self.isOverAtOnce(shared))

@@ -77,7 +77,7 @@ struct RelayGuardTests {
         #expect(await relayGuard.tunnelCount == 0)
     }
 
-    @Test func aCertificateOfWhichItCannotBeToldIsToTryAnotherRelay() async throws {
+    @Test func anInstanceThatTheGuardCannotLookUpIsToTryAnotherRelay() async throws {
         let relayGuard = try makeGuard()
         let client = try GuardedClient(relay.port)
         policy.set(.unknown)

@@ -98,7 +98,7 @@ import Testing
     }
 
     @Test(arguments: ["control", "relay"]) func failedHandshakesAreCounted(_ listener: String) async throws {
-        // Time enough for the two that are not late.
+        // Time enough for the two clients that are not late.
         let limits = ConnectionLimits.slow(handshakeTime: .seconds(3))
         try await ControlFixture.with(limits: limits) { fixture in
             let port = listener == "control" ? UInt16(fixture.port) : fixture.relayPort

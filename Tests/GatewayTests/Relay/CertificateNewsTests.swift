@@ -61,7 +61,7 @@ import Testing
         }
     }
 
-    @Test func oneOfWhichTheRelayCannotBeToldIsToTryAnotherRelay() async throws {
+    @Test func anInstanceThatTheRelayCannotLookUpIsToTryAnotherRelay() async throws {
         try await RelayFixture.with { fixture in
             fixture.policy.set(.unknown)
             fixture.policy.isCutOff.withLock { $0 = true }

@@ -70,7 +70,7 @@ import Testing
         }
     }
 
-    /// The column is outside of the seal.
+    /// The column `holder` is outside of the seal.
     @Test func oneRowUnderAnotherRightRefusesAll() async throws {
         let id = records[0].name.instance.description
         let moved = FleetRow([
@@ -82,7 +82,7 @@ import Testing
         }
     }
 
-    /// Or else it would come back once the right is given again.
+    /// The instance would otherwise come back once the right is given again.
     @Test func anInstanceThatHidesFromItsRightRefusesTheEndOfTheRight() async throws {
         let hidden = records[3]
         let shown = Parts(rows: [], length: 1)

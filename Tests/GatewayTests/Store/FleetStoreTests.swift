@@ -56,7 +56,7 @@ import Testing
         #expect(try await fixture.data.admitted(presented).withdrawal == .locked)
     }
 
-    /// Or else it would come back once the right is given again.
+    /// The instance would otherwise come back once the right is given again.
     @Test func anInstanceThatIsHiddenFromItsRightIsNoticed() async throws {
         _ = try await fixture.enroll(fixture.link(), DataFixture.request())
         try await run("UPDATE instance SET holder = ''")

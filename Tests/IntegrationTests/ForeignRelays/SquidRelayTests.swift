@@ -108,7 +108,7 @@ struct SquidRelayTests {
         #expect(try await foreign.status(foreign.url("/report.txt"), as: client) == "503")
         let time = ContinuousClock.now - start
         foreign.site.gateway.signal(SIGCONT)
-        // A question has two seconds; the start of the program that asks is in it.
+        // A question has two seconds, which include the start of the program that asks.
         #expect(time > .seconds(1) && time < .seconds(20), "\(time)")
         #expect(
             try await eventually(within: .seconds(20)) {

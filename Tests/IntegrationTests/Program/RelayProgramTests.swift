@@ -88,7 +88,7 @@ import Testing
             #expect(slow.isRunning, "\(slow.error)")
             let instance = try #require(try await fleet.site.instances().first).instance
             let start = ContinuousClock.now
-            // The command waits for a second, in which a busy machine may not get so far.
+            // The command waits for a second, which may be too short on a busy machine.
             var locked = ""
             let isInForce = try await eventually {
                 locked = try await fleet.site.admin("lock", instance).output

@@ -230,7 +230,7 @@ import Testing
         try await workload.perform(1, in: store)
         _ = try await store.backup(to: backup)
         store.close()
-        // The intent is there, and the keys were destroyed.
+        // The wipe was interrupted when its intent was written and the keys were destroyed.
         try Data().write(to: URL(fileURLWithPath: "\(fixture.directory)/wiping"))
         try FileManager.default.removeItem(atPath: "\(fixture.directory)/keys")
         #expect(try await restore().isSound)

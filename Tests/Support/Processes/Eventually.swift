@@ -1,6 +1,6 @@
 /// Whether a condition that another thread or process brings about comes true within a time; asked every 5 ms.
 ///
-/// - Parameter limit: long, since no test that passes waits for its end; where the time is the promise, it is given.
+/// - Parameter limit: long, since no test that passes waits for its end; a test of a promised time gives that time.
 package func eventually(
     within limit: Duration = .seconds(30), isolation: isolated (any Actor)? = #isolation,
     _ isTrue: () async throws -> Bool

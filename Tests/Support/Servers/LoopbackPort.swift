@@ -17,17 +17,17 @@ package enum LoopbackPort {
 
     private static let handedOut = Atomic<Int>(0)
 
-    /// One that no server has now, and that is handed out once, until all of this process have been.
+    /// A port that no server has now. It is not handed out again before all ports of this process have been.
     package static func free() -> UInt16 {
         var port: UInt16
         repeat { port = ports[handedOut.wrappingAdd(1, ordering: .relaxed).oldValue % ports.count] } while !isFree(port)
         return port
     }
 
-    /// At all of this machine's addresses: some servers have one of their own.
+    /// Whether the port is free at all addresses of this machine, since some servers have an address of their own.
     private static func isFree(_ port: UInt16) -> Bool {
         let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
-        // There are no more descriptors: the server's own start tells.
+        // There are no more descriptors: the start of the server will fail with the reason.
         guard descriptor >= 0 else { return true }
         defer { close(descriptor) }
         allowReuse(descriptor)
@@ -35,7 +35,7 @@ package enum LoopbackPort {
         return address.with { bind(descriptor, $0, $1.pointee) } == 0
     }
 
-    /// Lets a listener have a port of which connections are left that have ended.
+    /// Lets a listener take a port although ended connections of an earlier one linger there (TIME_WAIT).
     static func allowReuse(_ descriptor: Int32) {
         var isAllowed: Int32 = 1
         setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &isAllowed, socklen_t(MemoryLayout<Int32>.size))
@@ -48,12 +48,12 @@ package enum LoopbackPort {
         return true
     }
 
-    /// The same without a connection.
+    /// Whether something listens there, found out without a connection.
     static func isListening(_ port: UInt16) -> Bool {
         sockets.contains { $0.local.hasSuffix(place(port)) && $0.state == "0A" }
     }
 
-    /// Whether a client has a connection to it of which it has not ended its side: ESTABLISHED or CLOSE_WAIT.
+    /// Whether a client has a connection to the port and has not ended its side: ESTABLISHED or CLOSE_WAIT.
     static func hasClients(_ port: UInt16) -> Bool {
         sockets.contains { $0.remote.hasSuffix(place(port)) && ["01", "08"].contains($0.state) }
     }

@@ -73,13 +73,13 @@ package final class NTLMAcceptor: Sendable {
         }
     }
 
-    /// Ends all connections, and returns once clients know of it that watch theirs while they are idle.
+    /// Ends all connections, and returns once the clients that watch their idle connections have seen it.
     package func closeConnections() async throws {
         func ends() -> Int { process.error.split(separator: "\n").count { $0 == "ended" } }
         let before = ends()
         process.signal(SIGUSR1)
         guard try await eventually({ ends() > before }) else { throw Unexpected("no end: \(process.error)") }
-        // libcurl looks at a connection when it takes one, and has its end open until then.
+        // libcurl looks at a connection only when it uses it again, and keeps its own end open until then.
         _ = try await eventually(within: .seconds(2)) { !LoopbackPort.hasClients(port) }
     }
 

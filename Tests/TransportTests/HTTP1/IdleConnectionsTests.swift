@@ -17,7 +17,7 @@ struct IdleConnectionsTests {
         }
     }
 
-    @Test func theOneThatWasUsedLastIsUsedNext() throws {
+    @Test func theConnectionThatWasUsedLastIsUsedNext() throws {
         var idle = IdleConnections<Connection>(limit: 3)
         let (first, second) = (try Connection(to: "a.example", since: 1), try Connection(to: "a.example", since: 2))
         let other = try Connection(to: "b.example", since: 3)
@@ -28,8 +28,8 @@ struct IdleConnectionsTests {
         #expect(idle.count == 1 && idle.hasConnection(to: other.origin))
     }
 
-    /// The server of the first one was not visited again: such connections would fill the pool.
-    @Test func aNewOneTakesThePlaceOfTheOneThatHasIdledLongest() throws {
+    /// The server of the oldest connection is not visited again: such connections would otherwise fill the pool.
+    @Test func aNewConnectionTakesThePlaceOfTheOneThatHasIdledLongest() throws {
         var idle = IdleConnections<Connection>(limit: 2)
         let (old, kept) = (try Connection(to: "a.example", since: 1), try Connection(to: "b.example", since: 2))
         for connection in [old, kept] { #expect(idle.keep(connection) == nil) }
@@ -40,7 +40,7 @@ struct IdleConnectionsTests {
         #expect(idle.take(to: new.origin) === new)
     }
 
-    @Test func amongThoseToOneServerTheOldestGoesToo() throws {
+    @Test func theOldestOfConnectionsToOneServerMakesRoomToo() throws {
         var idle = IdleConnections<Connection>(limit: 2)
         let (old, kept) = (try Connection(to: "a.example", since: 1), try Connection(to: "a.example", since: 2))
         for connection in [old, kept] { #expect(idle.keep(connection) == nil) }

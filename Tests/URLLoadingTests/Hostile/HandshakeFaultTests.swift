@@ -166,7 +166,7 @@ import TransportTestSupport
         let port = whole.port
         let stalled = try TestServer { $0.relay(to: port, stallingAfter: count) }
         var ordeal = ordeal
-        // Time enough for the connection.
+        // Time enough for the connection, which is not what is to time out.
         (ordeal.idleTimeout, ordeal.resourceTimeout) = (.seconds(2), .seconds(15))
         let failure = try await ordeal.failure(stalled, scheme: "https")
         #expect(failure?.code == .idleTimeout && failure?.step == .serverTLS, "\(String(describing: failure))")

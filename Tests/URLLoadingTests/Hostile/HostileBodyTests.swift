@@ -122,7 +122,7 @@ import TransportTestSupport
         let ordeal = try Ordeal()
         for number in 1...3 {
             #expect(try await ordeal.load(server).body == Array("ok".utf8))
-            // What comes while the next request is under way is an answer to it, as far as a client can tell.
+            // A client cannot tell stray bytes that come during the next request from the answer to that request.
             #expect(try await eventually { count.withLock { $0 } == number })
             // Our engine watches idle connections; libcurl looks when it takes one.
             _ = try await eventually(within: .seconds(2)) { server.openConnections == 0 }

@@ -71,7 +71,7 @@ import TransportTestSupport
             connection.write([UInt8](repeating: 1, count: first))
             for more in 1...2 {
                 connection.write([2])
-                // Nothing follows it until it has arrived.
+                // The next byte is sent only once this one has arrived.
                 let end = ContinuousClock.now + Soak.second
                 while received.withLock({ $0 }) < first + more, ContinuousClock.now < end {
                     connection.pause(.milliseconds(5))

@@ -111,7 +111,7 @@ import Testing
         #expect((error?.underlying as? AccessDenied)?.code == .wiped)
     }
 
-    /// No transport could end it: its last byte has come. Access that is given back does not bring it back.
+    /// No transport can end the body: its last byte has come. Access that is given back does not bring it back.
     @Test(arguments: [false, true]) func withdrawalDropsAWholeBodyThatIsNotRead(_ isEncoded: Bool) async throws {
         let body = [UInt8](repeating: 7, count: 300_000)
         let encoded = StubAnswer(fields: [.contentEncoding: "gzip"], chunks: [Deflater.compress(body)])
@@ -126,7 +126,7 @@ import Testing
         _ = try await fixture.loading.session.bytes(for: .get(url))
     }
 
-    /// Access is withdrawn when the policy has confirmed the answer, and the app has not got it.
+    /// Withdraws access once the policy has confirmed the answer, before the app gets it.
     private struct WithdrawingStage: LoadStage {
         let gate: StubGate
 

@@ -29,7 +29,7 @@ import Testing
         return request
     }
 
-    /// By the time of the answer the name would stand for another server.
+    /// When the answer comes, the policy already completes the name to that of another server.
     @Test func aRelativeTargetStaysAtTheServerThatAnswered() async throws {
         let gate = StubGate()
         gate.route(by: Self.table("corp.example"))
@@ -45,8 +45,8 @@ import Testing
         #expect("\(response.url)" == "http://app.corp.example/x")
     }
 
-    /// The name stands for itself until the app is asked about the redirect.
-    @Test func aNameThatStoodForItselfStaysSo() async throws {
+    /// The policy completes the name only from the moment when the app is asked about the redirect.
+    @Test func aNameThatWasNotCompletedStaysAsItIs() async throws {
         let fixture = Fixture(answers: [.redirect(302, to: "/x"), .redirect(302, to: "http://other/"), .text("end")])
         let gate = fixture.gate
         let delegate = Decider { proposed in

@@ -96,8 +96,8 @@ import Testing
         #expect(try await eventually { server.openConnections == 0 })
     }
 
-    /// Both sides have ended theirs, so there is no connection that a withdrawal could end. Access that is given back
-    /// does not bring the bytes back.
+    /// Both sides have ended the stream, so a withdrawal finds no connection to end. Access that is given back does not
+    /// bring the bytes back.
     @Test func withdrawalDropsTheUnreadBytesOfAStreamThatIsOver() async throws {
         let server = try TestServer { $0.write("hello") }
         let stream = try await loading.session.streamTask(to: server.endpoint)
