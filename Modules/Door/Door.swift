@@ -101,8 +101,8 @@ public actor Door: InstancePart {
         return places
     }
 
-    /// Listens on a further socket, which becomes the door's, and is closed if this throws. Its connections are admitted
-    /// without a check: only the app's own programs reach it, since it is in their network namespace.
+    /// Listens on a further socket, which becomes the door's, and is closed if this throws. Its connections are
+    /// admitted without a check: only the app's own programs reach it, since it is in their network namespace.
     ///
     /// - Throws: `invalidPlace`; `shutDown`.
     package func adopt(_ descriptor: Int32) throws(DoorError) {

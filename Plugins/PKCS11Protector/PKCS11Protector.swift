@@ -17,7 +17,7 @@ public import SallyportSecureStore
 /// The token must support `CKM_SHA256_HMAC`, and `CKM_GENERIC_SECRET_KEY_GEN` if the key is to be created. A module is
 /// loaded and initialised when it is first needed, and stays loaded until the process ends; calls to all modules are
 /// made one at a time. A login of PKCS#11 is the whole process's: while it is logged in to the token, as by a
-/// `PKCS11Identity`, the token checks no PIN, and the store is opened with any.
+/// `PKCS11Identity`, the token checks no PIN, and the store is opened with any PIN.
 public struct PKCS11Protector: KeyProtector {
     /// The path of the token's PKCS#11 module, a shared library.
     public let module: String

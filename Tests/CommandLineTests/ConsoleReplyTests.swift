@@ -31,8 +31,8 @@ import Testing
         return (try JSONDecoder().decode(Printed.self, from: Data(texts[0].utf8)), texts[1])
     }
 
-    /// A script that looks for `done` would otherwise do again what is done, and one that looks at the changes would not
-    /// learn that they are not in force.
+    /// A script that looks for `done` would otherwise do again what is done, and one that looks at the changes would
+    /// not learn that they are not in force.
     @Test func aWarningStandsBesideWhatWasDone() throws {
         let done = try print(.warned(.done, "Not yet."))
         #expect(done.json.done == true && done.json.warning == "Not yet.")

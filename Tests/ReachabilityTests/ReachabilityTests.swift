@@ -70,7 +70,7 @@ import Testing
         var changes = reachability.changes().makeAsyncIterator()
         #expect(reachability.state == ReachabilityState() && reachability.infrastructure == .unknown)
         #expect(await changes.next()?.status == .unknown)
-        // Before it looks: that nothing was there yet would be a loss after a while, and counted.
+        // Set before the first look: a stream that was not there yet would be counted as a loss after a while.
         source.isAnswering.withLock { $0 = false }
         source.channel.set(.open(heard: 0, over: Source.connection))
         async let running: Void = reachability.run()

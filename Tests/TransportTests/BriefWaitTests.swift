@@ -229,7 +229,7 @@ struct BriefWaitTests {
         await transport.shutdown()
     }
 
-    /// They were sent before, and say nothing of how quick the peer is.
+    /// Bytes that were sent before the read say nothing of how quick the peer is.
     @Test func bytesThatAreAlreadyThereAreNoQuickAnswers() async throws {
         let transport = transport()
         let server = try TestServer { connection in

@@ -268,8 +268,8 @@ struct FlowTests {
         hold.finish()
     }
 
-    /// The body's source has nothing, and the server wants nothing more: its answer is the end, whether it closes the
-    /// connection or not.
+    /// The source of the request's body has no bytes now, and the server wants none: its answer ends the load, whether
+    /// the server closes the connection or not.
     @Test(arguments: ["", "Connection: close\r\n"])
     func aWholeRefusalEndsALoadWhoseBodyHasNoMoreBytes(_ field: String) async throws {
         let (isAwaited, isOver) = (Lock(false), Lock(false))
@@ -281,7 +281,7 @@ struct FlowTests {
         }
         let (held, hold) = AsyncStream.makeStream(of: Void.self)
         let body = RequestBody.once(length: 5) { _ in
-            // It begins when bytes are asked for, and has none.
+            // The source runs once bytes are asked for, and has none.
             isAwaited.withLock { $0 = true }
             for await _ in held {}
             isOver.withLock { $0 = true }

@@ -102,7 +102,7 @@ struct TunnelTests {
         await loops.shutdown()
     }
 
-    /// The loop stands still while the answer and the reset come, so the failed send is what it sees first.
+    /// The loop stands still while the answer and the reset come, so it sees the failed send first.
     @Test(arguments: [false, true])
     func anAnswerThatCameBeforeTheResetIsReadAfterAFailedSend(_ isSecure: Bool) async throws {
         let isHeld = Lock(false)
@@ -111,7 +111,7 @@ struct TunnelTests {
             let client = isSecure ? world.originTLS.accept(connection) : nil
             _ = client?.read(upTo: 1) ?? connection.read(upTo: 1)
             while !isHeld.withLock({ $0 }) { usleep(1000) }
-            // A reset discards what still waits for an acknowledgement, of a session ticket for instance.
+            // A reset discards bytes that are not acknowledged yet, such as those of a session ticket.
             connection.sendAtOnce()
             _ = client?.write("answer") ?? connection.write("answer")
             connection.reset()

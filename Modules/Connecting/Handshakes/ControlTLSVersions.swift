@@ -8,8 +8,8 @@ public import SallyportCore
 /// handshake offers TLS 1.2 and 1.3 first. If the server ends it with an alert, a close or a reset, one more handshake
 /// offers only the added versions and tells the server that it is a fallback (RFC 7507). A host that was once
 /// authenticated with a higher version is never offered a lower one. An attacker on the network can force the fallback
-/// at the first contact; name the hosts that need it. After 10,000 servers that were authenticated with higher versions,
-/// lower ones are offered only where they have reached a server before.
+/// at the first contact; name the hosts that need it. After 10,000 servers that were authenticated with higher
+/// versions, lower ones are offered only where they have reached a server before.
 ///
 /// Applies to application servers only, never to the gateway. On relayed connections, the versions that the
 /// administrator blocks and the administrator's minimum take precedence.

@@ -41,8 +41,8 @@ extension GatewayData {
         return trouble
     }
 
-    /// Notes the epoch up to which configurations may not name the announced authority: those that were signed before the
-    /// announcement was in force.
+    /// Notes the epoch up to which configurations may not name the announced authority: those that were signed before
+    /// the announcement was in force.
     private func raiseAnnouncedEpoch(at now: Date) async throws {
         let last = try await store.newestEpoch()
         try await revise(.maintenance("authority.epoch", at: now)) { record in

@@ -47,8 +47,8 @@ public actor CredentialStorage: InstancePart {
     /// Removes the credentials of a method, or of all: default and accepted ones, and the users of the principals. Also
     /// removes the cookies that the instance would send to those servers for the principal, and their responses from
     /// the cache, also those of an earlier process. When the call returns, all this is done in memory and in the store.
-    /// While the app may not use its store, stored cookies stay in it, and are removed when they are read again. After a
-    /// restart the next call removes them, and what the store failed to remove.
+    /// While the app may not use its store, stored cookies stay in it, and are removed when they are read again. After
+    /// a restart the next call removes them, and what the store failed to remove.
     ///
     /// Running loads are not ended, but what a server accepts in one of them is not kept. Connections on which a server
     /// knows the user (NTLM) are closed; all others are separate for each principal anyway.

@@ -62,8 +62,8 @@ public enum TrustPersistence: Sendable, Hashable {
     case permanent
 }
 
-/// Answers the challenges of a load. There is no time limit, but at the load's deadline, at a withdrawal and at the end of
-/// the session the load ends without the answer: its task is cancelled, and what it returns has no effect.
+/// Answers the challenges of a load. There is no time limit, but at the load's deadline, at a withdrawal and at the end
+/// of the session the load ends without the answer: its task is cancelled, and what it returns has no effect.
 public protocol ChallengeResponder: Sendable {
     /// Whether the answers apply to all loads of the session; those of a load's own delegate do not.
     var isOfSession: Bool { get }

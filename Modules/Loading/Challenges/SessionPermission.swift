@@ -51,8 +51,8 @@ private func first<Value: Sendable>(
 
 /// Asks the app, and waits for its answer until a deadline, or until the permission to go on ends.
 ///
-/// The app answers in a task of its own: one that does not answer holds up neither the deadline nor the end of the
-/// permission. The task is cancelled then, and what it returns later has no effect. Docs/Concurrency.md lists it.
+/// The app answers in a task of its own: an app that does not answer holds up neither the deadline nor the end of the
+/// permission. The task is cancelled at either, and what it returns later has no effect. Docs/Concurrency.md lists it.
 ///
 /// - Returns: nil if there was no answer in time.
 /// - Throws: why the permission ended; `cancelled`.

@@ -84,8 +84,8 @@ final class Exchange: Attempt, LoopObject {
         return !connection.hasGivenUpSending
     }
 
-    /// A request that is given up no longer waits for the source of its body: libcurl stops sending it, but does not end
-    /// a transfer that is paused (7.88).
+    /// A request that is given up no longer waits for the source of its body: libcurl stops sending it, but does not
+    /// end a transfer that is paused (7.88).
     ///
     /// - Returns: whether it waited.
     private func endsVainPause() -> Bool {

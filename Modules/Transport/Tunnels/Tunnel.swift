@@ -6,8 +6,8 @@ internal import Synchronization
 /// A byte stream to one server, direct or through a relay, with or without TLS to the server.
 ///
 /// One task may read while another writes. Releasing the tunnel resets it, unless it was told to end by itself. At most
-/// 256 KiB are read ahead, and at most as much waits to be sent; once a send has failed, what the kernel still has of the
-/// server's bytes is read ahead too.
+/// 256 KiB are read ahead, and at most as much waits to be sent; once a send has failed, what the kernel still has of
+/// the server's bytes is read ahead too.
 package final class Tunnel: ByteChannel {
     package let endpoint: Endpoint
     private let connection: OpenConnection

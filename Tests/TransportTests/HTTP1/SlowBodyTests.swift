@@ -37,8 +37,8 @@ struct SlowBodyTests {
 
         func takes(_ chunk: [UInt8]) { taken.withLock { $0 += chunk.count } }
 
-        /// Waits until the server has nothing more to write, or no room to write it: the count did not grow for a while,
-        /// ten looks in a row, since a thread may get no processor meanwhile.
+        /// Waits until the server has nothing more to write, or no room to write it: the count did not grow for a
+        /// while, ten looks in a row, since a thread may get no processor meanwhile.
         func isHeldUp() async throws {
             var (before, looks) = (-1, 0)
             while looks < 10 {

@@ -94,14 +94,14 @@ struct TLSVersionRulesTests {
     }
 }
 
-/// What the servers that were reached before decide, up to the number of them that is noted.
+/// How the servers that were reached before decide which versions are offered, up to the limit of those that are noted.
 struct TLSVersionHistoryTests {
     private let offer = TLSVersionOffer(.all)
     private let now = ContinuousClock.now
 
     private func server(_ number: Int) throws -> Endpoint { try Endpoint("server-\(number).example:443") }
 
-    /// After this many servers that were reached with higher versions.
+    /// The history after so many servers were reached with higher versions.
     private func reached(_ count: Int) throws -> TLSVersionHistory {
         var history = TLSVersionHistory()
         for number in 0..<count { history.reached(try server(number), withLowerVersions: false, at: now) }

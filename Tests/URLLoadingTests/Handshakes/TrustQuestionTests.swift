@@ -184,7 +184,7 @@ struct TrustQuestionTests {
 
     enum End: CaseIterable { case withdrawn, invalidated, disabled }
 
-    /// The app takes no notice of the end of its task.
+    /// The app does not look whether its task was cancelled.
     @Test(arguments: End.allCases) func aQuestionEndsAtOnceWithAccessAndWithTheSession(_ end: End) async throws {
         let (answer, delegate) = Self.trustsWhenTold()
         let session = try session(delegate, resourceTimeout: .seconds(20))

@@ -195,8 +195,7 @@ import Testing
         _ = try await fixture.loading.session.bytes(for: .get(url))
     }
 
-    /// The session was there when it was asked for the last time before the exchange, and the transport had no exchange
-    /// to end yet when it ended.
+    /// The session ends after the last check before the exchange, when the transport has no exchange to end yet.
     @Test(arguments: [false, true])
     func theEndOfASessionJustBeforeTheExchangeKeepsTheAnswerBack(_ isSwitchedOff: Bool) async throws {
         let end = Lock<(@Sendable () -> Void)?>(nil)

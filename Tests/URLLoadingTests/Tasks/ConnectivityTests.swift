@@ -141,7 +141,8 @@ import Testing
         #expect(error?.code == expected)
     }
 
-    /// The end comes before the load is known as one that waits. The pause before the next try is a minute.
+    /// Access or the session ends before the load is known as one that waits. The pause before the next try is a
+    /// minute.
     @Test(arguments: [End.withdrawn, .invalidated, .shutDown])
     func anEndJustBeforeTheWaitingEndsTheLoadAtOnce(_ end: End) async throws {
         let gate = StubGate()

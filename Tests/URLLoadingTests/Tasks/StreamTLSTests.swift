@@ -97,7 +97,7 @@ import Testing
         #expect(delegate.asked.count == 2)
     }
 
-    /// The app takes no notice of the end of its task.
+    /// The app does not look whether its task was cancelled.
     @Test func aWithdrawalWhileTheAppThinksEndsIt() async throws {
         let gate = StubGate()
         let loading = URLLoadingSystem(gate: gate)

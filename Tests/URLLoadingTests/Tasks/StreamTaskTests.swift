@@ -138,7 +138,7 @@ import Testing
         }
     }
 
-    /// There is no connection yet that the session's end could end. The way with TLS is confirmed before there is one.
+    /// The session ends while there is no connection to end. With TLS, the policy is asked before there is one.
     @Test(arguments: [false, true], [false, true])
     func aSessionThatEndsBetweenTwoStepsOpensNoStream(_ isSecure: Bool, _ isSwitchedOff: Bool) async throws {
         let server = try TestServer { $0.awaitEnd() }

@@ -46,8 +46,8 @@ actor FeedHub {
 
     /// - Parameters:
     ///   - lease: how long the gateway's own relay and guard may go on without word from a store that it shares. A
-    ///     store of the gateway's own has no other writer: from the first word on, the lease has no end, so that tunnels
-    ///     outlast a machine that sleeps and a disk that does not answer.
+    ///     store of the gateway's own has no other writer: from the first word on, the lease has no end, so that
+    ///     tunnels outlast a machine that sleeps and a disk that does not answer.
     ///   - gate: where the end of the lease is published.
     ///   - patience: how long an administrator's command waits until its change is in force at all relays.
     init(_ data: GatewayData, lease: Duration, gate: LeaseGate, patience: Duration) {
