@@ -54,8 +54,8 @@ package enum AdministrationReply: Sendable, Hashable, Codable {
         guard let trouble else { return self }
         return .warned(
             self,
-            "It is done, and need not be done again, but it is not in force here yet, since the gateway cannot read "
-                + "its store now: \(trouble.message)")
+            "The change is made, so do not repeat it; but it is not in force here yet, since the gateway cannot read its "
+                + "store now: \(trouble.message)")
     }
 
     /// A relay on a machine of its own.

@@ -75,7 +75,7 @@ extension RelayGuard {
             if isEnding { return .unavailable("The guard ends.") }
             verdict = client.decide(question.target)
             if verdict == .unknown, !isCaughtUp {
-                return .unavailable("The guard cannot be told of the certificate now.")
+                return .unavailable("The guard cannot look the certificate up now.")
             }
         }
         let judgement = RelayJudgement(verdict, of: question.target)

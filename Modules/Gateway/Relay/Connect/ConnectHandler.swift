@@ -220,7 +220,7 @@ extension ConnectHandler {
         403, ProxyStatus.ErrorType.requestDenied, "The certificate is not accepted.")
     /// 503, since another relay may know the certificate.
     private static let notTold = RelayRefusal(
-        503, ProxyStatus.ErrorType.proxyInternalError, "The relay cannot be told of the certificate now.")
+        503, ProxyStatus.ErrorType.proxyInternalError, "The relay cannot look the certificate up now.")
     private static let internalFailure = RelayRefusal(
         502, ProxyStatus.ErrorType.proxyInternalError, "The server cannot be reached.")
 }
