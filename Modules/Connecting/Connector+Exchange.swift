@@ -302,11 +302,14 @@ package final class KnownWays: Sendable {
     }
 
     let settings: ConnectionSettings
+    /// That of the settings: every request asks it, and would copy it out of them.
+    private let permission: (any SessionPermission)?
     private let book: WayBook
     private let page: Int
 
     package init(_ settings: ConnectionSettings, of connector: Connector) {
         self.settings = settings
+        permission = settings.permission
         book = connector.ways
         page = book.addPage()
     }
@@ -314,7 +317,7 @@ package final class KnownWays: Sendable {
     deinit { book.removePage(page) }
 
     /// Throws once the session has ended.
-    package func checkSession() throws(LoadError) { try settings.permission?.check() }
+    package func checkSession() throws(LoadError) { try permission?.check() }
 
     /// The way to a server and its path: a known one that is in force, or else the policy's current answer.
     ///

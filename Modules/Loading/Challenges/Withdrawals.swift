@@ -1,32 +1,32 @@
 internal import SallyportBase
 package import SallyportCore
+internal import Synchronization
 
 /// The withdrawals of an instance's access, for what came before one of them: a body whose last byte is here, and a
 /// stream that both sides have ended, have no connection that a withdrawal could end.
 package final class Withdrawals: Sendable {
-    private struct Withdrawal: Sendable {
-        let number: Int
-        let reason: LoadError
-    }
-
-    private let newest = Latest<Withdrawal>()
+    private let number = Atomic(0)
+    private let reason = Latest<LoadError>()
 
     package init() {}
 
-    fileprivate var count: Int { newest.value?.number ?? 0 }
+    fileprivate var count: Int { number.load(ordering: .acquiring) }
 
     /// Notes a change that is a withdrawal. Called for one change after another, by an observer of access.
     package func note(_ change: AccessChange) {
-        guard let reason = change.ending.map({ LoadError($0) }), reason.code == .withdrawn else { return }
-        newest.set(Withdrawal(number: count + 1, reason: reason))
+        guard let failure = change.ending.map({ LoadError($0) }), failure.code == .withdrawn else { return }
+        // Set first, so that it is there for a reader that sees the new number.
+        reason.set(failure)
+        number.add(1, ordering: .releasing)
     }
 
     /// The time from now until the next one.
     package var period: AccessPeriod { AccessPeriod(of: self) }
 
     fileprivate func check(since earlier: Int) throws(LoadError) {
-        guard let withdrawal = newest.value, withdrawal.number != earlier else { return }
-        throw withdrawal.reason
+        // Every request asks twice, and copies the reason only if there was a withdrawal.
+        guard count != earlier, let reason = reason.value else { return }
+        throw reason
     }
 }
 
