@@ -50,22 +50,8 @@ count_only() {
     export SALLYPORT_BENCH_PEERS=0
 }
 
-# Below the ports of outgoing connections, one of which could take it before the server does.
-free_port() {
-    python3 - <<'PORT'
-import random, socket
-while True:
-    port = random.randrange(11000, 32000)
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind(("127.0.0.1", port))
-        except OSError:
-            continue
-    print(port)
-    break
-PORT
-}
+# As the servers of the tests from outside have.
+free_port() { (cd "$here/../Tests/Outside" && python3 -c 'import servers; print(servers.free_port())'); }
 
 # await COMMAND…: until it succeeds, for a minute at most.
 await() {

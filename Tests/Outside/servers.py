@@ -130,4 +130,5 @@ def main():
         kdc.kill()
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -4,19 +4,18 @@ import SallyportGateway
 /// A gateway's answer, for people or as JSON.
 struct ConsoleReply {
     let reply: AdministrationReply
-    /// What the gateway adds to its answer, such as that a change is not in force yet.
-    private let warning: String?
+    private var remarks = Remarks()
 
-    init(_ reply: AdministrationReply) { self.init(reply, warning: nil) }
+    init(_ reply: AdministrationReply) { self.reply = reply }
 
-    private init(_ reply: AdministrationReply, warning: String?) { (self.reply, self.warning) = (reply, warning) }
+    private init(_ reply: AdministrationReply, _ remarks: Remarks) { (self.reply, self.remarks) = (reply, remarks) }
 
     /// - Throws: ``CommandFailure`` where nothing was done.
     func print(_ acknowledgement: String, to output: OutputOptions) throws {
         switch reply {
-        case .done: show(Acknowledgement(), acknowledgement, output)
+        case .done: show(Acknowledgement(), acknowledgement + force(after: "; "), output)
         case .warned(let reply, let warning):
-            try ConsoleReply(reply, warning: warning).print(acknowledgement, to: output)
+            try remarking(on: reply) { $0.warning = warning }.print(acknowledgement, to: output)
             StandardStreams.error("warning: \(warning)")
         case .realms(let realms): output.print(realms, Self.lines(of: realms))
         case .users(let users):
@@ -41,66 +40,49 @@ struct ConsoleReply {
         case .revoked(let count): output.print(Revoked(revoked: count), "revoked \(count) unused")
         case .configuration(let yaml): output.print(Configuration(configuration: yaml), yaml)
         case .instances(let instances): output.print(instances, InstanceTable.text(of: instances, at: Date()))
-        case .authority(let entry): show(entry, entry.text, output)
+        case .authority(let entry): show(entry, entry.text + force(after: "\n"), output)
         case .gateways(let entries): output.print(entries, GatewayTable.text(of: entries, at: Date()))
         case .fleet(let fleet): output.print(fleet, FleetText.text(of: fleet, at: Date()))
-        case .changes(let changes): show(Changes(changes: changes), Self.lines(of: changes), output)
+        case .changes(let changes):
+            show(Changes(changes: changes), Self.lines(of: changes) + force(after: "\n"), output)
         case .relays(let relays): output.print(relays, RelayTable.text(of: relays))
-        case .atRelays(let reply, let report): try Self.print(reply, report, acknowledgement, to: output)
+        case .atRelays(let reply, let report):
+            try remarking(on: reply) { $0.relays = report }.print(acknowledgement, to: output)
         case .needsConfirmation(let instances): throw Confirmation.missing(toWipe: instances)
         case .failure(let failure): throw Self.failure(failure)
         }
     }
 
-    /// What was done, with the warning.
+    /// The answer within this one, with what this one adds to it.
+    private func remarking(on reply: AdministrationReply, _ add: (inout Remarks) -> Void) -> ConsoleReply {
+        var remarks = remarks
+        add(&remarks)
+        return ConsoleReply(reply, remarks)
+    }
+
+    /// What was done, with the remarks as further members of its JSON object.
     private func show(_ value: some Encodable, _ text: String, _ output: OutputOptions) {
-        guard let warning else { return output.print(value, text) }
-        output.print(Warned(value: value, warning: warning), text)
+        output.print(Remarked(value: value, remarks: remarks), text)
     }
 
-    /// What was done, and where it is in force.
-    private static func print(
-        _ reply: AdministrationReply, _ report: RelayReport, _ acknowledgement: String, to output: OutputOptions
-    ) throws {
-        let force = RelayTable.text(of: report)
-        switch reply {
-        case .done: output.print(InForce(relays: report), "\(acknowledgement); \(force)")
-        case .changes(let changes):
-            output.print(Changes(changes: changes, relays: report), "\(lines(of: changes))\n\(force)")
-        case .authority(let entry):
-            output.print(AuthorityInForce(entry: entry, relays: report), "\(entry.text)\n\(force)")
-        default: try ConsoleReply(reply).print("\(acknowledgement); \(force)", to: output)
-        }
+    /// At which relays the change is in force, for people; empty if the gateway does not say that.
+    private func force(after separator: String) -> String {
+        remarks.relays.map { separator + RelayTable.text(of: $0) } ?? ""
     }
 
-    private struct InForce: Encodable {
-        let done = true
-        let relays: RelayReport
+    /// What a gateway adds to its answer: a warning, such as that a change is not in force yet, and the relays at which
+    /// it is.
+    private struct Remarks: Encodable {
+        var warning: String?
+        var relays: RelayReport?
     }
-    /// The members of the entry, and beside them the relays.
-    private struct AuthorityInForce: Encodable {
-        let entry: AuthorityEntry
-        let relays: RelayReport
-
-        private enum CodingKeys: String, CodingKey { case relays }
-
-        func encode(to encoder: any Encoder) throws {
-            try entry.encode(to: encoder)
-            var container = encoder.container(keyedBy: CodingKeys.self)
-            try container.encode(relays, forKey: .relays)
-        }
-    }
-    /// The members of the value, and beside them the warning.
-    private struct Warned<Value: Encodable>: Encodable {
+    private struct Remarked<Value: Encodable>: Encodable {
         let value: Value
-        let warning: String
-
-        private enum CodingKeys: String, CodingKey { case warning }
+        let remarks: Remarks
 
         func encode(to encoder: any Encoder) throws {
             try value.encode(to: encoder)
-            var container = encoder.container(keyedBy: CodingKeys.self)
-            try container.encode(warning, forKey: .warning)
+            try remarks.encode(to: encoder)
         }
     }
     private struct User: Encodable { let user: String }
@@ -111,7 +93,6 @@ struct ConsoleReply {
     private struct Configuration: Encodable { let configuration: String }
     private struct Changes: Encodable {
         let changes: [String]
-        var relays: RelayReport?
     }
 
     private static func lines(of realms: [AdministrationReply.RealmEntry]) -> String {
