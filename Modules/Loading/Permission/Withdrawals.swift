@@ -24,7 +24,7 @@ package final class Withdrawals: Sendable {
     package var period: AccessPeriod { AccessPeriod(of: self) }
 
     fileprivate func check(since earlier: Int) throws(LoadError) {
-        // Every request asks twice, and copies the reason only if there was a withdrawal.
+        // Each request asks, so the reason is copied only after a withdrawal.
         guard count != earlier, let reason = reason.value else { return }
         throw reason
     }
