@@ -119,17 +119,21 @@ struct CredentialBook {
 
     /// Records that the server accepted a credential. If the principal became another user there meanwhile, by a load
     /// that ran beside this one, it stays that user.
+    ///
+    /// - Returns: whether the space had accepted none of the principal's before.
     mutating func accepted(
         _ credential: Credential, for space: ProtectionSpace, of principal: Principal, scopes: [String]
-    ) {
-        var accepted = self[space, of: principal] ?? Accepted(user: credential.user, number: 0)
-        guard accepted.user == credential.user else { return }
+    ) -> Bool {
+        let known = self[space, of: principal]
+        var accepted = known ?? Accepted(user: credential.user, number: 0)
+        guard accepted.user == credential.user else { return false }
         count += 1
         accepted.number = count
         accepted.credential = credential.persistence == .none ? nil : credential
         for scope in scopes where accepted.scopes.count < Self.limit { accepted.scopes.insert(scope) }
         self[space, of: principal] = accepted
         dropOldest()
+        return known == nil
     }
 
     private mutating func dropOldest() {

@@ -165,9 +165,9 @@ public actor CredentialStorage: InstancePart {
         _ credential: Credential, for space: ProtectionSpace, of principal: Principal, scopes: [String],
         since start: UInt64
     ) {
-        store(space, of: principal)
-        guard start == generation else { return }
-        book.accepted(credential, for: space, of: principal, scopes: scopes)
+        guard start == generation else { return store(space, of: principal) }
+        // Loads with a proof come here each time, and pay for the list of places at the first only.
+        if book.accepted(credential, for: space, of: principal, scopes: scopes) { store(space, of: principal) }
         publish()
     }
 
