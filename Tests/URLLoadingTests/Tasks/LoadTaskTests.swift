@@ -312,8 +312,10 @@ import Testing
         let content = Payload.bytes(400_000)
         let server = try TestServer { connection in
             while connection.readHead() != nil {
-                connection.write("HTTP/1.1 200 OK\r\nContent-Length: \(content.count)\r\n\r\n")
-                guard connection.write(content) else { return }
+                // A body whose head was not sent would be taken for an answer that is none.
+                guard connection.write("HTTP/1.1 200 OK\r\nContent-Length: \(content.count)\r\n\r\n"),
+                    connection.write(content)
+                else { return }
             }
         }
         let request = LoadRequest(.get, try server.url())
