@@ -79,6 +79,11 @@ final class EasyHandle {
         proxyLines = lines
     }
 
+    /// Makes libcurl go on with a transfer that waits for nothing: it looks after one that is no longer paused.
+    func goOn() {
+        for pauses in [CURLPAUSE_RECV, CURLPAUSE_CONT] { _ = unsafe curl_easy_pause(raw, pauses) }
+    }
+
     /// Ends the work for a client, whose lines may have a credential. The next transfer sets its own.
     func release() { (client, lines, proxyLines) = (nil, nil, nil) }
 

@@ -55,9 +55,11 @@ extension Pool {
         let attempt = exchange.attempt
         guard let origin = attempt.claim?.origin else { return }
         let descriptor = handle.socket
-        unwatch(descriptor)
         let first = handle.firstBytes()
-        guard let link = TunnelLink(descriptor, attempt.handshakes) else { return dialAgain(exchange, handle) }
+        guard descriptor >= 0, let link = TunnelLink(descriptor, attempt.handshakes) else {
+            return dialAgain(exchange, handle)
+        }
+        takesOver(descriptor, to: origin)
         let connection = HTTP1Connection(link, made: handle, by: exchange, to: origin, first: first, in: self)
         handle.release()
         carried[origin] = nil

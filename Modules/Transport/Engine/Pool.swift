@@ -52,14 +52,8 @@ final class Pool: DescriptorHandler, TurnObserver {
     private var curlDeadline = LoopInstant.never
     private var armed = LoopInstant.never
     private lazy var timer = LoopTimer { [unowned self] in timerFired() }
-    private struct Connection {
-        let origin: Origin?
-        /// The readiness that libcurl waits for; empty while the connection is idle or paused. Idle connections stay in
-        /// epoll, so that using them again needs no system call.
-        var interest = Interest.none
-    }
-
-    private var connections: [Int32: Connection] = [:]
+    /// Idle connections stay in epoll, so that using them again needs no system call.
+    private var sockets = CurlSockets()
     let watchdog = Watchdog()
     private var turnTime: LoopInstant?
 
@@ -110,8 +104,6 @@ final class Pool: DescriptorHandler, TurnObserver {
         idleHandles = []
         let shareCode = unsafe curl_share_cleanup(UnsafeMutableRawPointer(sessions))
         assert(shareCode == CURLSHE_OK, "A closed pool's handles must have been released.")
-        for descriptor in connections.keys { loop.forget(descriptor) }
-        connections = [:]
     }
 
     /// Whether nothing happened since the last call.
@@ -132,7 +124,7 @@ final class Pool: DescriptorHandler, TurnObserver {
     /// The connections that no member uses. For those with TLS, the lowest version that the path offers is assumed.
     var idleConnections: [OpenConnection] {
         idleHTTP1Connections
-            + connections.values.filter { $0.interest.isEmpty }.compactMap(\.origin).map { origin in
+            + sockets.idleOrigins.map { origin in
                 OpenConnection(
                     to: origin.endpoint, through: configuration.path.relay?.cluster,
                     tlsVersion: origin.isSecure ? configuration.path.versions.minimum : nil)
@@ -286,9 +278,12 @@ final class Pool: DescriptorHandler, TurnObserver {
         scheduleTurn()
     }
 
-    /// Stops watching a connection that continues without libcurl.
-    func unwatch(_ descriptor: Int32) {
-        connections[descriptor] = nil
+    /// A connection continues without libcurl.
+    ///
+    /// - Parameter origin: the one to which it counts until ``closed(_:)``; nil for none.
+    func takesOver(_ descriptor: Int32, to origin: Origin?) {
+        let isCounted = sockets.takesOver(descriptor)
+        if let origin, !isCounted { origins.opened(origin) }
         loop.forget(descriptor)
     }
 
@@ -305,6 +300,7 @@ final class Pool: DescriptorHandler, TurnObserver {
         guard !isClosed else { return }
         waitsForTurn = false
         turnTime = nil
+        if sockets.hasStalled { goOnWithStalled() }
         if isCurlDue {
             isCurlDue = false
             act(CURL_SOCKET_TIMEOUT, 0)
@@ -347,9 +343,9 @@ final class Pool: DescriptorHandler, TurnObserver {
     // MARK: Readiness
 
     func descriptorIsReady(_ descriptor: Int32, _ readiness: Interest) {
-        if let connection = connections[descriptor], connection.interest.isEmpty {
+        if sockets.interest(in: descriptor)?.isEmpty == true {
             // The server closed an idle connection, which libcurl notices when it wants to use it, or sent more bytes.
-            if let origin = connection.origin { spokeUnasked(descriptor, origin) }
+            if let origin = sockets.origin(of: descriptor) { spokeUnasked(descriptor, origin) }
             return loop.forget(descriptor)
         }
         var bits = Int32(0)
@@ -381,17 +377,14 @@ final class Pool: DescriptorHandler, TurnObserver {
     }
 
     fileprivate func wants(_ descriptor: Int32, _ what: Int32) {
-        // By its index: optional chaining into a dictionary allocates, and this is called twice for each request.
-        let index = connections.index(forKey: descriptor)
         guard what != CURL_POLL_REMOVE else {
-            guard let index else { return loop.forget(descriptor) }
-            connections.values[index].interest = []
+            if !sockets.rests(descriptor) { gone(descriptor, isClosed: false) }
             return
         }
         var interest = Interest.none
         if what & CURL_POLL_IN != 0 { interest.insert(.read) }
         if what & CURL_POLL_OUT != 0 { interest.insert(.write) }
-        if let index { connections.values[index].interest = interest }
+        sockets.waits(descriptor, for: interest)
         loop.watch(descriptor, for: interest, handler: self)
     }
 
@@ -399,12 +392,17 @@ final class Pool: DescriptorHandler, TurnObserver {
     /// is used, since another would cost a handshake.
     func hasIdleTransfer(to origin: Origin) -> Bool {
         guard engine == .automatic, origin.isSecure, !origin.isHTTP1Only else { return false }
-        return connections.values.contains { $0.origin == origin && $0.interest.isEmpty }
+        return sockets.hasIdle(to: origin)
     }
 
-    func opened(_ descriptor: Int32, to origin: Origin?) {
-        connections[descriptor] = Connection(origin: origin)
-        if let origin { origins.opened(origin) }
+    /// libcurl has a new socket, which is not connected yet. If another had its number, the kernel reports that one no
+    /// longer; libcurl may rely on it nevertheless, if both are sockets of one transfer.
+    func opened(_ descriptor: Int32, by attempt: Attempt) {
+        let interest = sockets.interest(in: descriptor) ?? .none
+        gone(descriptor, isClosed: true)
+        sockets.opened(descriptor, by: attempt, interest: interest)
+        if let origin = attempt.claim?.origin { origins.opened(origin) }
+        if !interest.isEmpty { loop.watch(descriptor, for: interest, handler: self) }
     }
 
     /// One of our own connections to the origin was closed.
@@ -413,9 +411,18 @@ final class Pool: DescriptorHandler, TurnObserver {
         if origins.isStirred { scheduleTurn() }
     }
 
-    func willClose(_ descriptor: Int32) {
-        if let origin = connections.removeValue(forKey: descriptor)?.origin { origins.closed(origin) }
-        loop.forget(descriptor, isClosed: true)
+    func willClose(_ descriptor: Int32) { gone(descriptor, isClosed: true) }
+
+    private func gone(_ descriptor: Int32, isClosed: Bool) {
+        loop.forget(descriptor, isClosed: isClosed)
+        if let origin = sockets.remove(descriptor) { origins.closed(origin) }
+        if sockets.hasStalled { scheduleTurn() }
+    }
+
+    /// libcurl turns to the next address of a name in its next call only, and asks for none before half of the time to
+    /// connect is over (7.88).
+    private func goOnWithStalled() {
+        for attempt in sockets.takeStalled() { attempt.transfer?.goOn() }
     }
 
     // MARK: Timer

@@ -206,7 +206,7 @@ extension Exchange {
         // libcurl may connect anew within a transfer, if the server refused the stream or asked for HTTP/1.1.
         attempt.startOver()
         attempt.step = .connect
-        pool?.opened(descriptor, to: attempt.claim?.origin)
+        pool?.opened(descriptor, by: self)
         if pool?.configuration.path.owner != nil { notes.madeConnection = ExchangeNotes.nextConnection() }
         return true
     }

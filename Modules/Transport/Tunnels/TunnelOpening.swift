@@ -83,11 +83,12 @@ extension TunnelOpening: PoolMember {
     func connected() {
         guard let handle = attempt.transfer, let pool else { return }
         let descriptor = handle.socket
-        pool.unwatch(descriptor)
         let first = handle.firstBytes()
-        guard let link = TunnelLink(descriptor, attempt.handshakes) else {
-            return pool.end(self, LoadError(.internalFailure, at: .serverTLS, "OpenSSL has no memory."))
+        // libcurl has closed the connection if it had ended by then.
+        guard descriptor >= 0, let link = TunnelLink(descriptor, attempt.handshakes) else {
+            return pool.end(self, LoadError(.connectionLost, at: attempt.reachedStep, "The connection ended at once."))
         }
+        pool.takesOver(descriptor, to: nil)
         guard let continuation = continuation.take() else { return }
         let facts = StreamFacts(attempt, handle, proxy: pool.configuration.path.proxy)
         let stream = TunnelStream(self, pool, link, facts)
@@ -108,7 +109,7 @@ extension TunnelOpening: PoolMember {
 
     func willConnect(_ descriptor: Int32) -> Bool {
         attempt.step = .connect
-        pool?.opened(descriptor, to: nil)
+        pool?.opened(descriptor, by: self)
         return true
     }
 

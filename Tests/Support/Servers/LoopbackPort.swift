@@ -35,6 +35,12 @@ package enum LoopbackPort {
         return address.with { bind(descriptor, $0, $1.pointee) } == 0
     }
 
+    /// Binds a socket that will listen to a free port of this process.
+    static func give(to descriptor: Int32) throws -> UInt16 {
+        allowReuse(descriptor)
+        return try LoopbackAddress.bind(descriptor)
+    }
+
     /// Lets a listener take a port although ended connections of an earlier one linger there (TIME_WAIT).
     static func allowReuse(_ descriptor: Int32) {
         var isAllowed: Int32 = 1
@@ -56,6 +62,11 @@ package enum LoopbackPort {
     /// Whether a client has a connection to the port and has not ended its side: ESTABLISHED or CLOSE_WAIT.
     static func hasClients(_ port: UInt16) -> Bool {
         sockets.contains { $0.remote.hasSuffix(place(port)) && ["01", "08"].contains($0.state) }
+    }
+
+    /// Whether a client's connection to the port is not made yet: SYN_SENT.
+    static func isAwaited(_ port: UInt16) -> Bool {
+        sockets.contains { $0.remote.hasSuffix(place(port)) && $0.state == "02" }
     }
 
     private static func place(_ port: UInt16) -> String { ":" + String(format: "%04X", port) }

@@ -20,15 +20,22 @@ package final class TestServer: Sendable {
     ///   - receiveBuffer: about how much the kernel takes of a connection before it is read, in bytes; nil for its own
     ///     choice.
     ///   - handler: handles one connection; it is closed when the handler returns.
-    package init(receiveBuffer: Int32? = nil, _ handler: @escaping @Sendable (TestConnection) -> Void) throws {
-        listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
+    package convenience init(
+        receiveBuffer: Int32? = nil, _ handler: @escaping @Sendable (TestConnection) -> Void
+    ) throws {
+        let listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
         if var receiveBuffer {
             // Before it listens: the connections inherit it.
             setsockopt(listener, SOL_SOCKET, SO_RCVBUF, &receiveBuffer, socklen_t(MemoryLayout<Int32>.size))
         }
-        LoopbackPort.allowReuse(listener)
-        port = try LoopbackAddress.bind(listener)
+        let port = try LoopbackPort.give(to: listener)
         guard listen(listener, 1024) == 0 else { throw TestServerError.cannotListen }
+        self.init(at: port, listener, handler)
+    }
+
+    /// - Parameter listener: listens at the port; the server's from now on.
+    init(at port: UInt16, _ listener: Int32, _ handler: @escaping @Sendable (TestConnection) -> Void) {
+        (self.port, self.listener) = (port, listener)
         state = Lock(State())
         let (listener, state) = (listener, state)
         startThread {

@@ -1,0 +1,50 @@
+import HTTPTypes
+import SallyportBase
+import SallyportCore
+import SallyportLoading
+import SallyportTransport
+import TestSupport
+import Testing
+import TransportTestSupport
+
+/// Connections that take a while to be made, as over a real network: libcurl 7.88 closes a socket that is not connected
+/// yet without saying so, and the next one gets its number.
+@Suite(.timeLimit(.minutes(1)), .onBothEnginesAsUsual)
+struct PendingConnectionTests {
+    private let transport = Transport()
+    private let crowded: CrowdedServer
+
+    init() throws { crowded = try CrowdedServer() }
+
+    private func answer(_ connection: TestConnection) {
+        connection.answerAll("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+    }
+
+    private func get(_ port: UInt16, within limit: Duration = .seconds(30)) async throws -> [UInt8] {
+        var request = ExchangeRequest(.get, try RequestURL("http://127.0.0.1:\(port)/"))
+        request.connectTimeout = limit
+        return try await transport.exchange(request, via: ConnectionPath()).body.collect(upTo: .bytes(2))
+    }
+
+    @Test func aConnectionIsMadeAfterOneThatWasCancelled() async throws {
+        let first = Task { try await get(crowded.port) }
+        #expect(try await eventually { crowded.isAwaited })
+        first.cancel()
+        await #expect(throws: LoadError(.cancelled, "")) { _ = try await first.value }
+
+        let second = Task { try await get(crowded.port) }
+        #expect(try await eventually { crowded.isAwaited })
+        let server = crowded.open(answer)
+        #expect(try await second.value == Array("ok".utf8))
+        #expect(server.acceptedConnections >= 1)
+    }
+
+    @Test func aConnectionIsMadeAfterOneThatWasTooLate() async throws {
+        await #expect(throws: LoadError.self) { _ = try await get(crowded.port, within: .milliseconds(100)) }
+        let second = Task { try await get(crowded.port) }
+        #expect(try await eventually { crowded.isAwaited })
+        let server = crowded.open(answer)
+        #expect(try await second.value == Array("ok".utf8))
+        #expect(server.acceptedConnections >= 1)
+    }
+}
