@@ -3,15 +3,19 @@ internal import SallyportCore
 
 // Why an answer is refused.
 extension HeadReader.Outcome {
-    /// - Parameter limit: of the header block.
+    /// - Parameters:
+    ///   - limit: of the header block.
+    ///   - length: how many bytes of the block were read, the last line included.
     /// - Returns: nil if the exchange goes on.
-    func failure(_ limit: ByteCount) -> LoadError? {
+    func failure(_ limit: ByteCount, after length: Int) -> LoadError? {
         switch self {
         case .more, .whole: nil
         case .tooLong: LoadError(.responseTooLarge, at: .response, "The header block is longer than \(limit).")
         case .switched: LoadError(.protocolViolation, at: .response, "The server changed the protocol unasked.")
         case .malformed:
-            LoadError(.protocolViolation, at: .response, "A line of the header block is not one of HTTP.")
+            LoadError(
+                .protocolViolation, at: .response,
+                "The line of the header block that ends with its byte \(length) is not one of HTTP.")
         }
     }
 }

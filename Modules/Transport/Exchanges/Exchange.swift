@@ -334,7 +334,7 @@ extension Exchange {
         attempt.step = .response
         if outcome == .more { return true }
         if outcome == .whole { return headArrived() }
-        attempt.failure = outcome.failure(request.headerLimit)
+        attempt.failure = outcome.failure(request.headerLimit, after: download.head.taken)
         return false
     }
 

@@ -26,7 +26,8 @@ struct HeadReader {
     var allowsHTTP2 = true
     /// The limit of all lines, including those of interim heads and trailers, in bytes.
     private let limit: Int
-    private var taken = 0
+    /// The length of the lines that were read, likewise.
+    private(set) var taken = 0
     /// How many bytes at the position were already searched for the end of their line.
     private var searched = 0
     private var last: Line?

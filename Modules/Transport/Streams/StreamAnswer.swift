@@ -72,7 +72,7 @@ struct StreamAnswer {
             case .trailer(let range):
                 content.isProgress = true
                 let line = unsafe UnsafeRawBufferPointer(rebasing: bytes[range])
-                content.failure = unsafe head.readTrailer(line).failure(limit)
+                content.failure = unsafe head.readTrailer(line).failure(limit, after: head.taken)
             case .more: return position
             case .end:
                 hasBytesBehind = hasBytesBehind || position < bytes.count
@@ -88,7 +88,7 @@ struct StreamAnswer {
     ) {
         let outcome = unsafe head.read(bytes, at: &position)
         content.isProgress = position > 0
-        content.failure = outcome.failure(limit)
+        content.failure = outcome.failure(limit, after: head.taken)
         if head.isWhole { body = BodyReader(length, lineLimit: limit.bytes) }
         guard outcome == .more, head.framing.status == 0, unsafe !StatusLine.mayBegin(bytes[position...]) else {
             return

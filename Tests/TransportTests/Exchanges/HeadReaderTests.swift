@@ -1,4 +1,6 @@
 import HTTPTypes
+import SallyportBase
+import SallyportCore
 import Testing
 
 @testable import SallyportTransport
@@ -31,6 +33,13 @@ struct HeadReaderTests {
     }
 
     private static let sizes = [1, 2, 3, 5, 7, 1000]
+
+    @Test func theErrorSaysWhereTheRefusedLineEnds() {
+        let reading = Reading("HTTP/1.1 200 OK\r\nnone\r\n\r\n", inPiecesOf: 4)
+        #expect(reading.outcome == .malformed && reading.reader.taken == 23)
+        let failure = reading.outcome.failure(.kilobytes(1), after: reading.reader.taken)
+        #expect(failure?.description.contains("ends with its byte 23 ") == true)
+    }
 
     @Test(arguments: sizes)
     func fieldsAreReadInTheirOrder(_ size: Int) {
