@@ -47,4 +47,14 @@ struct PendingConnectionTests {
         #expect(try await second.value == Array("ok".utf8))
         #expect(server.acceptedConnections >= 1)
     }
+
+    @Test func theNextRelayIsReachedAfterOneThatTakesNoConnection() async throws {
+        let (world, next) = (try World(), try CrowdedServer())
+        let origin = try TestServer(answer)
+        let path = try ConnectionPath(relay: world.access(to: [crowded.port, next.port]))
+        let load = Task { try await transport.exchange(.init(.get, origin.url()), via: path) }
+        #expect(try await eventually { next.isAwaited })
+        let relay = next.open { TestRelay.serve($0, world.relayTLS) }
+        #expect(try await load.value.facts.connection.relay?.port == relay.port)
+    }
 }
