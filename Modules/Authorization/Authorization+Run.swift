@@ -44,11 +44,12 @@ extension Authorization {
 
     /// Ends ``run()`` and the event sequences. Idempotent. The gate does not change.
     public nonisolated func shutdown() {
-        stop.finish()
         followers.finish()
         board.finish()
         channel.finish()
         calls.finish()
+        // Last: what the end of ``run()`` sets is not a change that the sequences tell of.
+        stop.finish()
     }
 
     private var isWiped: Bool { if case .wiped = state { true } else { false } }
