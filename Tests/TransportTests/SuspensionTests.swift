@@ -1,3 +1,4 @@
+import Glibc
 import HTTPTypes
 import SallyportBase
 import SallyportCore
@@ -12,18 +13,39 @@ import TransportTestSupport
 struct SuspensionTests {
     /// Suspended and resumed by the test.
     private final class Control: TransferControl {
-        private let state = Lock((isSuspended: false, listeners: [UInt64: @Sendable () -> Void](), next: UInt64(0)))
+        private struct State {
+            var isSuspended = false
+            /// What is answered first.
+            var answers: [Bool] = []
+            var listeners: [UInt64: @Sendable () -> Void] = [:]
+            var next: UInt64 = 0
+        }
 
-        var isSuspended: Bool { state.withLock { $0.isSuspended } }
+        private let state = Lock(State())
+
+        var isSuspended: Bool {
+            state.withLock { $0.answers.isEmpty ? $0.isSuspended : $0.answers.removeFirst() }
+        }
+
         var priority: Double { 0.5 }
         var listeners: Int { state.withLock { $0.listeners.count } }
 
+        /// How many of the answers are left.
+        var answers: Int { state.withLock { $0.answers.count } }
+
         func set(_ isSuspended: Bool) {
-            let listeners = state.withLock { state in
-                state.isSuspended = isSuspended
-                return Array(state.listeners.values)
-            }
-            for listener in listeners { listener() }
+            state.withLock { $0.isSuspended = isSuspended }
+            tell()
+        }
+
+        /// - Parameter answers: to the next questions whether it is suspended: it changes between them.
+        func answer(_ answers: [Bool]) {
+            state.withLock { $0.answers = answers }
+            tell()
+        }
+
+        func tell() {
+            for listener in state.withLock({ Array($0.listeners.values) }) { listener() }
         }
 
         func attach(_ listener: @escaping @Sendable () -> Void) -> UInt64 {
@@ -42,6 +64,39 @@ struct SuspensionTests {
     }
 
     private let transport = Transport()
+
+    @Test func whatIsResumedWhileItIsSuspendedIsSentOnce() async throws {
+        let (targets, isOpen) = (Lock<[String]>([]), Lock(false))
+        let server = try TestServer { connection in
+            while let head = connection.readHead() {
+                targets.withLock { $0.append(String(head.split(separator: " ")[1])) }
+                for _ in 0..<5000 where !isOpen.withLock({ $0 }) { usleep(2000) }
+                connection.write("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+            }
+        }
+        let control = Control()
+        func load(_ target: String, _ control: Control? = nil) throws -> Task<[UInt8], any Error> {
+            var request = try ExchangeRequest(.get, server.url(target))
+            request.connectionsPerOrigin = 1
+            request.control = control
+            return Task { [request] in
+                try await transport.exchange(request, via: ConnectionPath()).body.collect(upTo: .bytes(2))
+            }
+        }
+        var loads = [try load("/first")]
+        #expect(try await eventually { targets.withLock { $0.count } == 1 })
+        loads.append(try load("/second", control))
+        #expect(try await eventually { control.listeners == 1 })
+        control.answer([true, false])
+        #expect(try await eventually { control.answers < 2 })
+        control.tell()
+        loads.append(try load("/third"))
+        isOpen.withLock { $0 = true }
+        for load in loads { #expect(try await load.value == Array("ok".utf8)) }
+        #expect(try await load("/fourth").value == Array("ok".utf8))
+        #expect(targets.withLock { $0.sorted() } == ["/first", "/fourth", "/second", "/third"])
+        #expect(server.acceptedConnections == 1)
+    }
 
     @Test(arguments: [HTTPVersions.automatic, .http1Only])
     func aSuspendedAnswerArrivesWholeAndDelaysNoOther(_ protocols: HTTPVersions) async throws {

@@ -144,16 +144,13 @@ final class Pool: DescriptorHandler, TurnObserver {
 
     func start(_ member: any PoolMember) {
         members.insert(member)
-        guard !member.isSuspended else { return member.attempt.isParked = true }
-        if origins.admits(member) { begin(member) }
+        if origins.admits(member, isSuspended: member.isSuspended) { begin(member) }
     }
 
     /// A waiting member was suspended or resumed, or its priority changed: its position in the queue changes.
     func requeue(_ member: any PoolMember) {
         guard members.contains(member), !member.attempt.hasBegun else { return }
-        if !member.attempt.isParked { origins.leftQueue(member) }
-        member.attempt.isParked = member.isSuspended
-        if !member.isSuspended, origins.admits(member) { begin(member) }
+        if origins.admits(member, isSuspended: member.isSuspended) { begin(member) }
         if origins.isStirred { scheduleTurn() }
     }
 
@@ -239,7 +236,7 @@ final class Pool: DescriptorHandler, TurnObserver {
     private func remove(_ member: any PoolMember, _ failure: LoadError?, isReusable: Bool) {
         member.finished(failure)
         members.remove(member)
-        if !member.attempt.isParked { origins.left(member) }
+        origins.left(member)
         if isRetired || origins.isStirred { scheduleTurn() }
         if releasesConnection(of: member.attempt) { return }
         guard let handle = member.attempt.transfer else { return }

@@ -82,8 +82,6 @@ class Attempt {
     final var isLost = false
     /// Among the pool's members; nil if it is none.
     final var place: Int?
-    /// Not in the queue, because it was suspended before it began.
-    final var isParked = false
     /// Set when this side ends the transfer.
     final var failure: LoadError?
     /// Whether the policy denies an address of the name: ``failure`` contains the rule.

@@ -10,11 +10,20 @@ struct Origin: Hashable {
 
 /// An exchange's claim to a connection of its origin.
 struct OriginClaim {
+    enum Place: Equatable {
+        /// It waits for nothing: it is new, or was suspended before it was admitted.
+        case none
+        case queue(OriginTicket)
+        /// It counts as one of its origin's.
+        case admitted
+    }
+
     var origin: Origin
     /// The most concurrent exchanges with the origin, if each has a connection to itself.
     var limit: Int
-    /// Its place in the queue, while it waits.
-    var ticket: OriginTicket?
+    fileprivate(set) var place = Place.none
+
+    init(origin: Origin, limit: Int) { (self.origin, self.limit) = (origin, limit) }
 }
 
 /// The lanes of a pool's origins.
@@ -27,29 +36,28 @@ struct OriginQueue {
 
     var isStirred: Bool { !stirred.isEmpty }
 
+    /// The member is new, or waits, and its priority has changed, or whether it is suspended: it gets another place.
+    ///
+    /// - Parameter isSuspended: asked for once, since other threads change it at any time. They say so afterwards.
     /// - Returns: whether the member may go on now. One without a claim always may.
-    mutating func admits(_ member: any PoolMember) -> Bool {
+    mutating func admits(_ member: any PoolMember, isSuspended: Bool) -> Bool {
         guard let claim = member.attempt.claim else { return true }
+        left(member)
+        guard !isSuspended else { return false }
         let urgency = member.urgency
         let ticket = lanes.change(claim.origin, from: .init()) { lane in
             lane.arrived(member, limit: claim.limit, urgency: urgency)
         }
-        member.attempt.claim?.ticket = ticket
+        member.attempt.claim?.place = ticket.map { .queue($0) } ?? .admitted
         return ticket == nil
     }
 
-    /// The member no longer waits at its former position.
-    mutating func leftQueue(_ member: any PoolMember) {
-        guard let claim = member.attempt.claim, let ticket = claim.ticket else { return }
-        member.attempt.claim?.ticket = nil
-        change(claim.origin) { $0.gaveUp(ticket) }
-    }
-
-    /// The member has ended, in any state.
+    /// The member has ended, in any state, or gives its place up.
     mutating func left(_ member: any PoolMember) {
-        guard let claim = member.attempt.claim else { return }
+        guard let claim = member.attempt.claim, claim.place != .none else { return }
+        member.attempt.claim?.place = .none
         change(claim.origin) { lane in
-            if let ticket = claim.ticket { lane.gaveUp(ticket) } else { lane.ended() }
+            if case .queue(let ticket) = claim.place { lane.gaveUp(ticket) } else { lane.ended() }
         }
     }
 
@@ -58,7 +66,7 @@ struct OriginQueue {
         var admitted: [any PoolMember] = []
         for origin in stirred {
             while let member = lanes.change(origin, { $0.nextAdmitted() }) ?? nil {
-                member.attempt.claim?.ticket = nil
+                member.attempt.claim?.place = .admitted
                 admitted.append(member)
             }
         }
