@@ -11,58 +11,6 @@ import TransportTestSupport
 /// Exchanges that are suspended from outside, over HTTP/1.1 and HTTP/2.
 @Suite(.timeLimit(.minutes(1)), .onBothEnginesAsUsual)
 struct SuspensionTests {
-    /// Suspended and resumed by the test.
-    private final class Control: TransferControl {
-        private struct State {
-            var isSuspended = false
-            /// What is answered first.
-            var answers: [Bool] = []
-            var listeners: [UInt64: @Sendable () -> Void] = [:]
-            var next: UInt64 = 0
-        }
-
-        private let state = Lock(State())
-
-        var isSuspended: Bool {
-            state.withLock { $0.answers.isEmpty ? $0.isSuspended : $0.answers.removeFirst() }
-        }
-
-        var priority: Double { 0.5 }
-        var listeners: Int { state.withLock { $0.listeners.count } }
-
-        /// How many of the answers are left.
-        var answers: Int { state.withLock { $0.answers.count } }
-
-        func set(_ isSuspended: Bool) {
-            state.withLock { $0.isSuspended = isSuspended }
-            tell()
-        }
-
-        /// - Parameter answers: to the next questions whether it is suspended: it changes between them.
-        func answer(_ answers: [Bool]) {
-            state.withLock { $0.answers = answers }
-            tell()
-        }
-
-        func tell() {
-            for listener in state.withLock({ Array($0.listeners.values) }) { listener() }
-        }
-
-        func attach(_ listener: @escaping @Sendable () -> Void) -> UInt64 {
-            state.withLock { state in
-                state.next += 1
-                state.listeners[state.next] = listener
-                return state.next
-            }
-        }
-
-        func detach(_ number: UInt64) { state.withLock { $0.listeners[number] = nil } }
-        func began(until deadline: ContinuousClock.Instant) {}
-        func proceed() async throws(LoadError) {}
-        func waits(_ isWaiting: Bool) {}
-        func sent(_ bytes: Int64, of total: Int64?) {}
-    }
-
     private let transport = Transport()
 
     @Test func whatIsResumedWhileItIsSuspendedIsSentOnce() async throws {
@@ -74,8 +22,8 @@ struct SuspensionTests {
                 connection.write("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
             }
         }
-        let control = Control()
-        func load(_ target: String, _ control: Control? = nil) throws -> Task<[UInt8], any Error> {
+        let control = TestControl()
+        func load(_ target: String, _ control: TestControl? = nil) throws -> Task<[UInt8], any Error> {
             var request = try ExchangeRequest(.get, server.url(target))
             request.connectionsPerOrigin = 1
             request.control = control
@@ -101,7 +49,7 @@ struct SuspensionTests {
     @Test(arguments: [HTTPVersions.automatic, .http1Only])
     func aSuspendedAnswerArrivesWholeAndDelaysNoOther(_ protocols: HTTPVersions) async throws {
         let web = try await WebServer.start()
-        let control = Control()
+        let control = TestControl()
         var request = try web.request("/large")
         request.protocols = protocols
         request.control = control
@@ -127,7 +75,7 @@ struct SuspensionTests {
 
     @Test func exchangesSuspendedBeforeTheirStartMakeNoConnection() async throws {
         let server = try TestServer { $0.answerAll("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok") }
-        let control = Control()
+        let control = TestControl()
         control.set(true)
         var request = try ExchangeRequest(.get, server.url())
         request.control = control
@@ -142,7 +90,7 @@ struct SuspensionTests {
     @Test func suspendedExchangesEndWithTheirTaskAndAtTheirDeadline() async throws {
         let server = try TestServer { $0.awaitEnd() }
         for isCancelled in [true, false] {
-            let control = Control()
+            let control = TestControl()
             control.set(true)
             var request = try ExchangeRequest(.get, server.url())
             request.control = control
