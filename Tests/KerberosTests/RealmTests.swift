@@ -63,12 +63,17 @@ struct RealmTests {
         await #expect(throws: KerberosError(.wrongPassword, "")) {
             try await app.ticket("localhost", "ann@EXAMPLE.TEST", "wrong")
         }
-        let lines = { try String(contentsOfFile: kdc.folder.file("kdc.log"), encoding: .utf8).split(separator: "\n") }
-        let count = try lines().count
+        // The KDC notes a request before it answers, and the end of the connection at any time.
+        let requests = {
+            let log = try String(contentsOfFile: kdc.folder.file("kdc.log"), encoding: .utf8)
+            return log.split(separator: "\n").filter { $0.contains("_REQ ") }
+        }
+        let count = try requests().count
+        #expect(count > 0)
         await #expect(throws: KerberosError(.noTicket, "")) {
             try await app.ticket("localhost", "ann@EXAMPLE.TEST", nil)
         }
-        #expect(try lines().count == count)
+        #expect(try requests().count == count)
         await app.loading.shutdown()
     }
 
