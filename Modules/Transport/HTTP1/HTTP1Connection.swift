@@ -40,6 +40,8 @@ final class HTTP1Connection: HTTPConnection, IdleConnection, DescriptorHandler, 
     private var isSpent = false
     /// Nothing more is read or sent.
     private var isClosed = false
+    /// A call has reported a reset: the kernel does so once, and then shows the same end as after a FIN.
+    private var hasSendFailed = false
     private var sentBody = 0
     private var headBytes = 0
     /// Of the last head, between exchanges.
@@ -179,7 +181,10 @@ final class HTTP1Connection: HTTPConnection, IdleConnection, DescriptorHandler, 
             case .moved(let count), .drained(let count): sent(count, exchange)
             case .waits(let interest): return sendInterest = interest
             // The server's last bytes before it closed may still be unread.
-            case .ended, .failed: return giveUpSending()
+            case .ended: return giveUpSending()
+            case .failed:
+                hasSendFailed = true
+                return giveUpSending()
             }
         }
         if isAnswerWhole { finish() }
@@ -253,7 +258,7 @@ final class HTTP1Connection: HTTPConnection, IdleConnection, DescriptorHandler, 
             let (count, outcome) = gather(for: exchange) ?? takeSome(for: exchange)
             allowance -= count
             switch outcome {
-            case .ended: connectionEnded(isProper: true)
+            case .ended: connectionEnded(isProper: !hasSendFailed || link.provesEnd)
             case .failed: connectionEnded(isProper: false)
             case .moved, .drained, .waits: break
             }

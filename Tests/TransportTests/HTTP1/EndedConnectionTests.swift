@@ -1,3 +1,4 @@
+import Glibc
 import HTTPTypes
 import SallyportBase
 import SallyportCore
@@ -54,6 +55,26 @@ struct EndedConnectionTests {
         let response = try await transport.exchange(.init(.get, origin.url()), via: path)
         #expect(!response.facts.connection.isReused)
         #expect(questions.withLock { $0 } == 1)
+        await transport.shutdown()
+        await loops.shutdown()
+    }
+
+    /// The send notices the reset first, and what is read then ends as by a FIN.
+    @Test func aResetWhileTheRequestIsSentIsNoEndOfTheAnswer() async throws {
+        let server = try TestServer { connection in
+            guard connection.readHead() != nil else { return }
+            connection.write("HTTP/1.1 200 OK\r\n\r\npart")
+            usleep(200_000)
+            connection.reset()
+        }
+        let transport = Transport(loops: loops, engine: .own)
+        let body = RequestBody.bytes([UInt8](repeating: 7, count: 32 << 20))
+        let error = await #expect(throws: LoadError.self) {
+            let response = try await transport.exchange(
+                .init(.post, server.url(), body: body), via: ConnectionPath())
+            _ = try await response.body.collect(upTo: .kilobytes(1))
+        }
+        #expect(error?.code == .connectionLost, "\(String(describing: error))")
         await transport.shutdown()
         await loops.shutdown()
     }
