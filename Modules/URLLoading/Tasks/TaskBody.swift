@@ -27,6 +27,11 @@ final class TaskBody: BodySource {
                 body.discard()
                 control.ended()
             }
+            // A cancellation that came before was told to no body.
+            if control.isCancelled {
+                body.discard()
+                control.ended()
+            }
         }
         if counts { control.receivedProgress.set(TransferProgress(completed: 0, total: total)) }
     }
