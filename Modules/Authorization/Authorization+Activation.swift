@@ -25,17 +25,23 @@ extension Authorization {
     ///   - version: The app's version; if nil, that of ``ApplicationIdentity``, or else the highest entitled one.
     ///   - waits: whether a gateway that is unreachable, or says that it is not ready, is tried without limit, instead of
     ///     within 30 s, 3 times if it is unreachable.
-    /// - Throws: ``AuthorizationError`` with the result -601, -602 or -603; -102 if the gateway took the request and
-    ///   issued no certificate that counts; -606 if the link is for another app.
+    /// - Throws: ``AuthorizationError`` with the result -601, -602 or -603; `alreadyActivated`, also while another call
+    ///   goes on; -102 if the gateway took the request and issued no certificate that counts; -606 if the link is for
+    ///   another app.
     @discardableResult
     public func activate(
         link text: String, version: String? = nil, waits: Bool = false
     ) async throws(AuthorizationError) -> Activation {
         let link = try Self.link(text)
         let told = try version.map { text throws(AuthorizationError) in try ApplicationIdentity.version(text) }
+        guard !isActivating else {
+            throw AuthorizationError(.alreadyActivated, "The store is being activated.")
+        }
         if let identity, clock.wall <= identity.notAfter + IdentityRecord.renewalGrace {
             throw AuthorizationError(.alreadyActivated, "The store is activated as \(identity.name).")
         }
+        isActivating = true
+        defer { isActivating = false }
         let before = state
         setState(.authorizing(.contactingGateway))
         do {

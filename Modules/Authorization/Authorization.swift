@@ -29,6 +29,8 @@ public actor Authorization {
     var random: any RandomNumberGenerator & Sendable
 
     var identity: IdentityRecord?
+    /// Whether ``activate(link:version:waits:)`` goes on: a second one would set the state and the identity under it.
+    var isActivating = false
     var document: ConfigurationDocument?
     /// The configuration whose values the app knows: the last one while it was authorized, since events of changes are
     /// sent only then.

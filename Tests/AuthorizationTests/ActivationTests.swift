@@ -217,6 +217,25 @@ import Testing
         #expect(fixture.gateway.sent.isEmpty)
     }
 
+    @Test("Of two activations at once, one is refused and changes nothing") func activatingAlready() async throws {
+        let fixture = try Fixture()
+        let authorization = try fixture.authorization(on: await fixture.store())
+        let link = try fixture.gateway.link()
+        let codes = await withTaskGroup(of: AuthorizationError.Code?.self) { group in
+            for _ in 0..<2 {
+                group.addTask {
+                    do {
+                        _ = try await authorization.activate(link: link)
+                        return nil
+                    } catch { return (error as? AuthorizationError)?.code }
+                }
+            }
+            return await group.reduce(into: []) { $0.append($1) }
+        }
+        #expect(codes.count { $0 == nil } == 1 && codes.contains(.alreadyActivated), "\(codes)")
+        #expect(authorization.state == .authorized)
+    }
+
     @Test("A second activation of a store is refused") func alreadyActivated() async throws {
         let fixture = try Fixture()
         let (authorization, _) = try await fixture.activated()
