@@ -150,8 +150,10 @@ extension SecureCache {
         storage.store.submit({ [weak self] transaction in
             guard let victims = self?.takeVictims() else { return }
             try storage.remove(victims)(transaction)
-        }) { [weak self] _ in
+        }) { [weak self] result in
             self?.state.withLock { $0.isEvicting = false }
+            // Entries that came meanwhile, or a lower capacity, have waited for the end of this eviction.
+            if case .success = result { self?.evictIfNeeded() }
         }
     }
 
