@@ -18,7 +18,9 @@ extension Kerberos {
         let isNew = known(service, applicant) == nil
         var tickets = ServiceTickets(service: try await ticket(for: service, of: applicant), isNew: isNew)
         if allowsDelegation, tickets.service.isTrustedForDelegation {
-            tickets.delegated = try await forwarded(of: applicant)
+            let forwarded = try await forwarded(of: applicant)
+            // The app may have forbidden it meanwhile.
+            if allowsDelegation { tickets.delegated = forwarded }
         }
         return tickets
     }
