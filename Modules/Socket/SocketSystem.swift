@@ -99,7 +99,13 @@ public final class SocketSystem: InstancePart {
         let request = target.request(from: .now)
         var questions = ConnectionQuestions(principal: .instance, logger: logger)
         questions.recorder = .init(of: request, for: target.configuration.onRecord)
-        return try await connector.stream(request, with: target.settings, asking: questions)
+        let stream = try await connector.stream(request, with: target.settings, asking: questions)
+        // One that `shutdown()` did not see, since it was not open yet.
+        guard !isShutDown.load(ordering: .acquiring) else {
+            stream.reset()
+            throw Self.invalidated()
+        }
+        return stream
     }
 
     static func invalid(_ error: AddressError) -> LoadError {
