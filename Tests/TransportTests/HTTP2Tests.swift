@@ -1,3 +1,4 @@
+import Glibc
 import HTTPTypes
 import SallyportBase
 import SallyportCore
@@ -34,6 +35,20 @@ struct HTTP2Tests {
         let log = try await web.log(of: 80)
         #expect(log.allSatisfy { $0[0] == "HTTP/2.0" && $0[3] == "200" })
         #expect(Set(log.map { $0[1] }).count == 1)
+    }
+
+    @Test func aConnectionOverWhichAnExchangeWasIdleForTooLongIsNotUsedAgain() async throws {
+        let web = try await WebServer.start()
+        var request = try web.request("/small")
+        #expect(try await get(request, web.path()) == Array("ok".utf8))
+        web.nginx.signal(SIGSTOP)
+        defer { web.nginx.signal(SIGCONT) }
+        request.idleTimeout = .milliseconds(500)
+        let error = await #expect(throws: LoadError.self) { try await get(request, web.path()) }
+        #expect(error?.code == .idleTimeout)
+        web.nginx.signal(SIGCONT)
+        let response = try await transport.exchange(web.request("/small"), via: web.path())
+        #expect(!response.facts.connection.isReused && response.facts.connection.httpVersion == "HTTP/2")
     }
 
     @Test func tellsTheVersion() async throws {

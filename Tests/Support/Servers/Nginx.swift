@@ -38,6 +38,9 @@ package final class Nginx: Sendable {
         guard isUp, process.isRunning else { return nil }
     }
 
+    /// Signals nginx and its worker.
+    package func signal(_ number: Int32) { process.signalGroup(number) }
+
     /// The lines of `access.log`, as the configuration has them written.
     package var log: [String] {
         ((try? String(contentsOfFile: folder.file("access.log"), encoding: .utf8)) ?? "").split(separator: "\n")
