@@ -142,9 +142,10 @@ extension Authorization {
         return .lost
     }
 
-    /// Opens the stream; within a moment, if there is another gateway that may take it.
+    /// Opens the stream; within a moment, if there is another gateway that may take it and has not failed just now. On a
+    /// slow network all would fail otherwise, again and again.
     private func open(_ request: ControlRequest) async throws(LoadError) -> ControlStream {
-        guard gateways.order.count > 1 else { return try await client.open(request) }
+        guard gateways.order.hasFresh(at: .now, besides: request.gateway) else { return try await client.open(request) }
         let result = await withTaskGroup(of: Result<ControlStream, LoadError>.self) { [client, clock] group in
             group.addTask {
                 do throws(LoadError) { return .success(try await client.open(request)) } catch {

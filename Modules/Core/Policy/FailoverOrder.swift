@@ -38,7 +38,11 @@ package struct FailoverOrder: Sendable, Hashable {
     }
 
     /// Whether a server is left that has not failed a moment ago.
-    package func hasFresh(at now: ContinuousClock.Instant) -> Bool { drawn.contains { !isAvoided($0, at: now) } }
+    ///
+    /// - Parameter server: one that does not count.
+    package func hasFresh(at now: ContinuousClock.Instant, besides server: Endpoint? = nil) -> Bool {
+        drawn.contains { $0 != server && !isAvoided($0, at: now) }
+    }
 
     package mutating func failed(
         _ server: Endpoint, at now: ContinuousClock.Instant, for penalty: Duration = penalty

@@ -62,6 +62,8 @@ import Testing
         #expect(order.order(at: start + .seconds(10)) == drawn.reversed())
         #expect(!order.hasFresh(at: start + .seconds(10)))
         #expect(order.hasFresh(at: start + .seconds(31)))
+        let early = start + .milliseconds(30_500)
+        #expect(order.hasFresh(at: early) && !order.hasFresh(at: early, besides: drawn.last))
     }
 
     @Test func oneThatAnswersIsTriedInItsTurnAgain() {
