@@ -190,6 +190,8 @@ public actor Kerberos: InstancePart {
     /// - Parameter principal: the principal; nil for all.
     /// - Throws: ``KerberosError/Code-swift.struct/store``.
     public func clear(of principal: Principal? = nil) async throws(KerberosError) {
+        // Tickets that are loaded while the store is being emptied of them would be used, and stored again.
+        if principal != nil { try? load() }
         clearMemory(of: principal)
         guard let storage else { return }
         do {
