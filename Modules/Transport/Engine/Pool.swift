@@ -188,8 +188,6 @@ final class Pool: DescriptorHandler, TurnObserver {
     /// Ends a member's transfer from this side.
     func end(_ member: any PoolMember, _ failure: LoadError) {
         guard members.contains(member) else { return }
-        // The connection itself may have fallen silent. libcurl keeps one of HTTP/2 after a stream of it was ended.
-        if failure.code == .idleTimeout { member.attempt.transfer?.set(CURLOPT_FORBID_REUSE, 1) }
         remove(member, failure, isReusable: false)
     }
 
