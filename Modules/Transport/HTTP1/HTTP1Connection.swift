@@ -19,7 +19,7 @@ final class HTTP1Connection: HTTPConnection, IdleConnection, DescriptorHandler, 
     /// Keeps libcurl's part of the connection alive; nil once that is closed.
     private var handle: EasyHandle?
     private unowned let pool: Pool
-    private let link: TunnelLink
+    private var link: TunnelLink
     private let isTLSWithServer: Bool
     /// Of the first exchange, and of all others.
     private let madeFacts: SharedConnectionFacts
@@ -40,8 +40,6 @@ final class HTTP1Connection: HTTPConnection, IdleConnection, DescriptorHandler, 
     private var isSpent = false
     /// Nothing more is read or sent.
     private var isClosed = false
-    /// A call has reported a reset: the kernel does so once, and then shows the same end as after a FIN.
-    private var hasSendFailed = false
     private var sentBody = 0
     private var headBytes = 0
     /// Of the last head, between exchanges.
@@ -183,7 +181,7 @@ final class HTTP1Connection: HTTPConnection, IdleConnection, DescriptorHandler, 
             // The server's last bytes before it closed may still be unread.
             case .ended: return giveUpSending()
             case .failed:
-                hasSendFailed = true
+                link.sendFailed()
                 return giveUpSending()
             }
         }
@@ -258,7 +256,7 @@ final class HTTP1Connection: HTTPConnection, IdleConnection, DescriptorHandler, 
             let (count, outcome) = gather(for: exchange) ?? takeSome(for: exchange)
             allowance -= count
             switch outcome {
-            case .ended: connectionEnded(isProper: !hasSendFailed || link.provesEnd)
+            case .ended: connectionEnded(isProper: true)
             case .failed: connectionEnded(isProper: false)
             case .moved, .drained, .waits: break
             }

@@ -36,6 +36,7 @@ struct TunnelLink: @unchecked Sendable {
     private(set) var tls: OpaquePointer?
     /// TLS that was begun later, which this type frees.
     private var ownTLS: OpaquePointer?
+    private var hasSendFailed = false
 
     /// Nil if memory is exhausted.
     ///
@@ -62,7 +63,7 @@ struct TunnelLink: @unchecked Sendable {
     func receive(into buffer: UnsafeMutableRawBufferPointer) -> Outcome {
         guard let tls = unsafe tls else {
             let count = unsafe recv(descriptor, buffer.baseAddress, buffer.count, 0)
-            if count == 0 { return .ended }
+            if count == 0 { return hasSendFailed ? .failed : .ended }
             let isLast = count > 0 && count < buffer.count
             return isLast ? .drained(count) : Self.outcome(ofCall: count, waitingFor: .read)
         }
@@ -84,9 +85,6 @@ struct TunnelLink: @unchecked Sendable {
             return unsafe SSL_has_pending(connection) == 1 || BIO_ctrl_pending(SSL_get_rbio(connection)) > 0
         }
     }
-
-    /// Whether the end of the peer's side is vouched for by TLS, and not only by the kernel.
-    var provesEnd: Bool { unsafe tls != nil }
 
     /// Has the socket report that it is readable only once so many bytes have arrived, or its end (socket(7),
     /// `SO_RCVLOWAT`).
@@ -110,6 +108,10 @@ struct TunnelLink: @unchecked Sendable {
         let code = unsafe SSL_write_ex(tls, buffer.baseAddress, buffer.count, &count)
         return unsafe code == 1 ? .moved(count) : outcome(of: tls, code)
     }
+
+    /// To be called when a send has failed: the kernel reports a reset only once, and then ends what is received as
+    /// after a FIN. From now on only TLS can prove that the peer's side ended properly.
+    mutating func sendFailed() { hasSendFailed = true }
 
     /// Ends our direction and leaves the other open: with close_notify on the innermost TLS (RFC 8446 §6.1), which is
     /// data for the outer ones, otherwise with FIN. Everything was sent before. ``Outcome/ended`` once it is done.

@@ -20,8 +20,6 @@ final class TunnelWire: Sendable {
         var isHandingOver = false
         /// This side is ending, and writers send nothing themselves.
         var isEnding = false
-        /// A send has failed, and has taken the socket's error with it.
-        var hasSendFailed = false
         /// How many bytes writers may send until the loop has had its turn: a busy writer must not starve other
         /// connections.
         var allowance = TunnelWire.turn
@@ -33,7 +31,7 @@ final class TunnelWire: Sendable {
 
         var mayWriterSend: Bool { !isLoopSending && !isHandingOver && !isEnding && allowance > 0 }
 
-        mutating func note(_ outcome: TunnelLink.Outcome) { if case .failed = outcome { hasSendFailed = true } }
+        mutating func note(_ outcome: TunnelLink.Outcome) { if case .failed = outcome { link?.sendFailed() } }
     }
 
     /// In bytes. As much as the pipe holds: waking a reader costs as much as about 20 KiB of bytes.
@@ -122,14 +120,8 @@ final class TunnelWire: Sendable {
         }
     }
 
-    /// After a failed send, the kernel reports the end of a connection that was reset as a regular one, since it
-    /// reports an error only once. Only TLS can prove an end then.
     func receive(into buffer: UnsafeMutableRawBufferPointer) -> TunnelLink.Outcome {
-        state.withLock { state in
-            let outcome = unsafe state.link?.receive(into: buffer) ?? .failed
-            if case .ended = outcome, state.hasSendFailed, state.link?.provesEnd == false { return .failed }
-            return outcome
-        }
+        state.withLock { unsafe $0.link?.receive(into: buffer) ?? .failed }
     }
 
     func failure(isHalfClosed: Bool) -> LoadError {
