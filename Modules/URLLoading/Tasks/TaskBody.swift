@@ -22,16 +22,14 @@ final class TaskBody: BodySource {
         if endsTask {
             // The Swift task that loaded has ended by now, so a cancellation must reach the body's reader from here.
             // Completed here, since there may be no reader that would notice.
-            _ = control.attach { [body, weak control] in
+            let endIfCancelled = { @Sendable [body, weak control] in
                 guard let control, control.isCancelled else { return }
                 body.discard()
                 control.ended()
             }
-            // A cancellation that came before was told to no body.
-            if control.isCancelled {
-                body.discard()
-                control.ended()
-            }
+            _ = control.attach(endIfCancelled)
+            // A cancellation before this had no listener to call.
+            endIfCancelled()
         }
         if counts { control.receivedProgress.set(TransferProgress(completed: 0, total: total)) }
     }
