@@ -79,7 +79,8 @@ final class EasyHandle {
         proxyLines = lines
     }
 
-    /// Makes libcurl go on with a transfer that waits for nothing: it looks after one that is no longer paused.
+    /// Makes libcurl go on with a transfer for which it watches no socket and has set no timer: it looks at each transfer
+    /// whose pause has ended.
     func goOn() {
         for pauses in [CURLPAUSE_RECV, CURLPAUSE_CONT] { _ = unsafe curl_easy_pause(raw, pauses) }
     }

@@ -26,7 +26,7 @@ struct HeadReader {
     var allowsHTTP2 = true
     /// The limit of all lines, including those of interim heads and trailers, in bytes.
     private let limit: Int
-    /// The length of the lines that were read, likewise.
+    /// The length of the lines that were read, interim heads and trailers included, in bytes.
     private(set) var taken = 0
     /// How many bytes at the position were already searched for the end of their line.
     private var searched = 0

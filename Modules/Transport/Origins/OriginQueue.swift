@@ -11,8 +11,8 @@ struct Origin: Hashable {
 /// An exchange's claim to a connection of its origin.
 struct OriginClaim {
     enum Place: Equatable {
-        /// It waits for nothing: it is new, or was suspended before it was admitted.
-        case none
+        /// It does not wait for a connection: it is new, or was suspended before it was admitted.
+        case outside
         case queue(OriginTicket)
         /// It counts as one of its origin's.
         case admitted
@@ -21,7 +21,7 @@ struct OriginClaim {
     var origin: Origin
     /// The most concurrent exchanges with the origin, if each has a connection to itself.
     var limit: Int
-    fileprivate(set) var place = Place.none
+    fileprivate(set) var place = Place.outside
 
     init(origin: Origin, limit: Int) { (self.origin, self.limit) = (origin, limit) }
 }
@@ -42,7 +42,7 @@ struct OriginQueue {
     /// - Returns: whether the member may go on now. One without a claim always may.
     mutating func admits(_ member: any PoolMember, isSuspended: Bool) -> Bool {
         guard let claim = member.attempt.claim else { return true }
-        left(member)
+        if claim.place != .outside { left(member) }
         guard !isSuspended else { return false }
         let urgency = member.urgency
         let ticket = lanes.change(claim.origin, from: .init()) { lane in
@@ -54,8 +54,8 @@ struct OriginQueue {
 
     /// The member has ended, in any state, or gives its place up.
     mutating func left(_ member: any PoolMember) {
-        guard let claim = member.attempt.claim, claim.place != .none else { return }
-        member.attempt.claim?.place = .none
+        guard let claim = member.attempt.claim, claim.place != .outside else { return }
+        member.attempt.claim?.place = .outside
         change(claim.origin) { lane in
             if case .queue(let ticket) = claim.place { lane.gaveUp(ticket) } else { lane.ended() }
         }
