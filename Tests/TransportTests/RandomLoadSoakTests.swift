@@ -9,7 +9,7 @@ import TransportTestSupport
 
 /// Many loads at once, each suspended, resumed, given another priority, read slowly, cancelled or discarded at any
 /// moment: what is not given up arrives whole, however its answer ends. A few here, many in `make soak`.
-@Suite(.timeLimit(.minutes(60)), .onBothEnginesAsUsual)
+@Suite(.timeLimit(.minutes(Soak.isOn ? 60 : 1)), .onBothEnginesAsUsual)
 struct RandomLoadSoakTests {
     enum Kind: CaseIterable { case plain, secure, plainThroughRelay, secureThroughRelay }
 

@@ -312,7 +312,7 @@ import Testing
         let content = Payload.bytes(400_000)
         let server = try TestServer { connection in
             while connection.readHead() != nil {
-                // A body whose head was not sent would be taken for an answer that is none.
+                // The client would read a body without its head as a head.
                 guard connection.write("HTTP/1.1 200 OK\r\nContent-Length: \(content.count)\r\n\r\n"),
                     connection.write(content)
                 else { return }
