@@ -324,8 +324,8 @@ let package = Package(
         module(
             "PostgreSQL", touching: .touchesC,
             dependencies: [
-                "SallyportBase", "SallyportEventLoop", "SallyportGateway",
-                .target(name: "CPQ", condition: .when(traits: ["PostgreSQL"])), .nioPosix,
+                "SallyportBase", "SallyportCore", "SallyportEventLoop", "SallyportGateway",
+                .target(name: "CPQ", condition: .when(traits: ["PostgreSQL"])),
             ]),
 
         // Level 9
@@ -529,9 +529,9 @@ let package = Package(
         tests(
             "Gateway",
             dependencies: [
-                "SallyportBase", "SallyportCore", "SallyportLoading", "SallyportGateway", "SallyportPostgreSQL",
-                "SallyportSocketDiagnosis", "SallyportTransport", "SallyportWire", .crypto, .x509, .logging, .httpTypes,
-                .hummingbirdCore, .metrics,
+                "SallyportBase", "SallyportCore", "SallyportEventLoop", "SallyportLoading", "SallyportGateway",
+                "SallyportPostgreSQL", "SallyportSocketDiagnosis", "SallyportTransport", "SallyportWire", .crypto,
+                .x509, .logging, .httpTypes, .hummingbirdCore, .metrics,
                 .nioCore, .nioPosix, .nioEmbedded, .nioSSL, .nioTLS, .trees,
             ]),
         tests("SocketDiagnosis", dependencies: ["SallyportCore", "SallyportSocketDiagnosis"]),

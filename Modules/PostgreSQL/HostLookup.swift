@@ -1,43 +1,29 @@
 #if PostgreSQL
-internal import Glibc
-internal import NIOPosix
+internal import SallyportCore
 internal import SallyportGateway
 
-/// Looks up a host's addresses on a thread that may block, which an event loop may not.
+/// Looks up the addresses of a database's host.
 enum HostLookup {
     /// One empty text for a Unix socket, whose path needs no address.
+    ///
+    /// - Throws: `unreachable`; `cancelled`.
     static func addresses(of host: PostgresOptions.Host) async throws(GatewayError) -> [String] {
         if !host.address.isEmpty { return [host.address] }
         if host.name.isEmpty || host.isUnixSocket { return [""] }
-        let found: [String]
-        do { found = try await NIOThreadPool.singleton.runIfActive { lookedUp(host.name) } } catch {
-            throw GatewayError(error)
+        // An address with its interface, as in `fe80::1%eth0`, which no other form of an address keeps.
+        if host.name.contains("%") { return [host.name] }
+        do { return try await SystemResolver.ofDatabases.addresses(of: host.name).map(\.description) } catch {
+            throw reason(error, host.name)
         }
-        guard !found.isEmpty else {
-            throw GatewayError(.unreachable, "The name \(host.name) of the database has no address.")
-        }
-        return found
     }
 
-    private static func lookedUp(_ name: String) -> [String] {
-        var hints = unsafe addrinfo()
-        unsafe hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
-        var list: UnsafeMutablePointer<addrinfo>?
-        guard unsafe getaddrinfo(name, nil, &hints, &list) == 0 else { return [] }
-        defer { unsafe freeaddrinfo(list) }
-        var found: [String] = []
-        var entry = unsafe list
-        while let present = unsafe entry {
-            var text = [CChar](repeating: 0, count: Int(NI_MAXHOST))
-            let result = unsafe getnameinfo(
-                present.pointee.ai_addr, present.pointee.ai_addrlen, &text, socklen_t(text.count), nil, 0,
-                Int32(NI_NUMERICHOST))
-            if result == 0 {
-                found.append(String(decoding: text.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self))
-            }
-            unsafe entry = present.pointee.ai_next
+    private static func reason(_ error: any Error, _ name: String) -> GatewayError {
+        switch error as? NameResolutionError {
+        case .notFound: GatewayError(.unreachable, "The name \(name) of the database has no address.")
+        case .timedOut: GatewayError(.unreachable, "No name server answers for \(name), the name of the database.")
+        case .failed: GatewayError(.unreachable, "The resolver cannot look up \(name), the name of the database.")
+        case nil: GatewayError(error)
         }
-        return found
     }
 }
 #endif

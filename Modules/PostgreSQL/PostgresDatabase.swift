@@ -112,8 +112,8 @@ extension PostgresDatabase {
         }
     }
 
-    private func connect() async throws -> PostgresConnection {
-        let connection = try await dialer.connect()
+    private func connect(within grace: Duration = PostgresDialer.grace) async throws -> PostgresConnection {
+        let connection = try await dialer.connect(within: grace)
         try await check(connection)
         return connection
     }
@@ -227,8 +227,9 @@ extension PostgresDatabase {
         guard dialer.options.hosts.count > 1 else { return }
         while !Task.isCancelled {
             try? await Task.sleep(for: Self.survey)
-            // Its timeline is noted by the check; the connections to an older one end at their next use.
-            if let connection = try? await connect() { await connection.close() }
+            // Its timeline is noted by the check; the connections to an older one end at their next use. A primary that is
+            // slow to log in would not be noticed otherwise.
+            if let connection = try? await connect(within: PostgresDialer.limit) { await connection.close() }
         }
     }
 }

@@ -13,8 +13,9 @@ struct PostgresDialer: Sendable {
     let loop: EventLoop
     /// For one address, until the end of the log-in.
     static let limit: Duration = .seconds(5)
-    /// How long the other hosts are waited for once one takes writes. Those that are there answer much sooner.
-    private static let grace: Duration = .milliseconds(250)
+    /// How long the other hosts are waited for once one takes writes, where somebody waits for the connection: those in
+    /// the same network answer much sooner. A newer primary that is slower is found by a survey, which waits for all.
+    static let grace: Duration = .milliseconds(250)
 
     private enum Event: Sendable {
         case connected(PostgresConnection)
@@ -25,8 +26,9 @@ struct PostgresDialer: Sendable {
         case enough
     }
 
+    /// - Parameter grace: How long the other hosts are waited for once one takes writes; with ``limit``, all of them are.
     /// - Throws: `unreachable` with the reason of each address; `cancelled`.
-    func connect() async throws(GatewayError) -> PostgresConnection {
+    func connect(within grace: Duration = grace) async throws(GatewayError) -> PostgresConnection {
         let (events, continuation) = AsyncStream.makeStream(of: Event.self)
         let tasks = options.hosts.map { host in Task { await dial(host, continuation) } }
         defer {
@@ -40,7 +42,7 @@ struct PostgresDialer: Sendable {
             switch event {
             case .connected(let connection):
                 pending -= 1
-                if found == nil { end(continuation, after: Self.grace) }
+                if found == nil { end(continuation, after: grace) }
                 found = await newer(found, connection)
             case .dialled(let count): pending += count - 1
             case .failed(let error):

@@ -12,8 +12,11 @@ package final class PostgreSQL: Sendable {
     /// - Parameters:
     ///   - folder: its files are put there.
     ///   - identity: what it shows in TLS.
+    ///   - isPromoted: it has been a standby before, so its timeline is 2.
+    ///   - settings: more of them, as `name=value`.
     package static func start(
-        on address: String, in folder: TemporaryDirectory, showing identity: TestIdentity
+        on address: String, in folder: TemporaryDirectory, showing identity: TestIdentity, isPromoted: Bool = false,
+        settings: [String] = []
     ) async throws -> PostgreSQL {
         guard let programs else { throw Unexpected("PostgreSQL is not installed") }
         let (data, script) = (folder.file("postgresql"), "\(asUser) \(programs)/initdb")
@@ -30,6 +33,7 @@ package final class PostgreSQL: Sendable {
                 cd '\(data)'
                 if [ "$(id -u)" -eq 0 ]; then chown -R nobody .; fi
                 \(script) -D cluster -U \(user) --pwfile=password --auth=scram-sha-256 --no-sync --locale=C
+                \(isPromoted ? "\(asUser) touch cluster/standby.signal" : "")
                 """,
             ]
         ).outcome(within: .seconds(30))
@@ -50,23 +54,29 @@ package final class PostgreSQL: Sendable {
         guard owned.status == 0 else { throw Unexpected("chown: \(owned.error)") }
         for _ in 0..<10 {
             let port = LoopbackPort.free()
-            if let server = try await PostgreSQL(programs, address, port, data) { return server }
+            if let server = try await PostgreSQL(programs, address, port, data, settings) { return server }
         }
         throw Unexpected("postgres found no port")
     }
 
-    private init?(_ programs: String, _ address: String, _ port: UInt16, _ data: String) async throws {
+    private init?(
+        _ programs: String, _ address: String, _ port: UInt16, _ data: String, _ others: [String]
+    ) async throws {
         self.port = port
         let settings = [
             "listen_addresses=\(address)", "port=\(port)", "unix_socket_directories=", "ssl=on",
             "ssl_cert_file=\(data)/cert.pem", "ssl_key_file=\(data)/key.pem", "hba_file=\(data)/hba.conf", "fsync=off",
             "shared_buffers=16MB", "dynamic_shared_memory_type=mmap", "logging_collector=off",
-        ].map { "-c '\($0)'" }.joined(separator: " ")
+        ]
+        let arguments = (settings + others).map { "-c '\($0)'" }.joined(separator: " ")
         // SIGTERM, by which tests end their children, would make the server wait until all clients have left.
         let script = """
             cd '\(data)'
-            \(Self.asUser) \(programs)/postgres -D cluster \(settings) & server=$!
+            \(Self.asUser) \(programs)/postgres -D cluster \(arguments) & server=$!
             trap 'kill -QUIT $server' TERM
+            while [ -e cluster/standby.signal ] && kill -0 $server; do
+                \(Self.asUser) \(programs)/pg_ctl promote -D cluster || sleep 0.1
+            done
             wait $server
             wait $server
             """

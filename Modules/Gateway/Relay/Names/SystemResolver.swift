@@ -5,17 +5,32 @@ package import SallyportCore
 
 /// The host's resolver: `getaddrinfo`, on threads that may block.
 package struct SystemResolver: NameResolver {
-    /// How many names are looked up at a time.
-    private static let threadCount = 16
     /// The process's, from the first look-up to its end, and for nothing else: names of a zone whose servers do not
     /// answer may keep all of them busy for seconds.
-    private static let threads: NIOThreadPool = {
-        let pool = NIOThreadPool(numberOfThreads: threadCount)
+    private static let threadsOfRelay = started(16)
+
+    /// For the hosts of databases, which relayed names must not hold up, nor they these.
+    package static let ofDatabases = SystemResolver(threads: started(4))
+
+    /// As many threads as names are looked up at a time.
+    private let threads: NIOThreadPool
+
+    package init() { self.init(threads: Self.threadsOfRelay) }
+
+    private init(threads: NIOThreadPool) { self.threads = threads }
+
+    private static func started(_ count: Int) -> NIOThreadPool {
+        let pool = NIOThreadPool(numberOfThreads: count)
         pool.start()
         return pool
-    }()
+    }
 
-    package init() {}
+    /// All addresses of a name, in the order in which they are to be tried.
+    ///
+    /// - Throws: ``NameResolutionError``; `CancellationError`, if the look-up has not begun when the task is cancelled.
+    package func addresses(of name: String) async throws -> [IPAddress] {
+        try await threads.runIfActive { try Self.lookUp(name) }
+    }
 
     package func addresses(of name: String, on eventLoop: any EventLoop) -> EventLoopFuture<[IPAddress]> {
         addresses(of: name, on: eventLoop, while: { true })
@@ -24,7 +39,7 @@ package struct SystemResolver: NameResolver {
     package func addresses(
         of name: String, on eventLoop: any EventLoop, while isWanted: @escaping @Sendable () -> Bool
     ) -> EventLoopFuture<[IPAddress]> {
-        Self.threads.runIfActive(eventLoop: eventLoop) {
+        threads.runIfActive(eventLoop: eventLoop) {
             guard isWanted() else { throw NameResolutionError.timedOut }
             return try Self.lookUp(name)
         }
