@@ -20,8 +20,10 @@ struct PendingConnectionTests {
         connection.answerAll("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
     }
 
-    private func get(_ port: UInt16, within limit: Duration = .seconds(30)) async throws -> [UInt8] {
-        var request = ExchangeRequest(.get, try RequestURL("http://127.0.0.1:\(port)/"))
+    private func get(
+        _ port: UInt16, by scheme: String = "http", within limit: Duration = .seconds(30)
+    ) async throws -> [UInt8] {
+        var request = ExchangeRequest(.get, try RequestURL("\(scheme)://127.0.0.1:\(port)/"))
         request.connectTimeout = limit
         return try await transport.exchange(request, via: ConnectionPath()).body.collect(upTo: .bytes(2))
     }
@@ -45,6 +47,21 @@ struct PendingConnectionTests {
         let server = crowded.open(answer)
         #expect(try await second.value == Array("ok".utf8))
         #expect(server.acceptedConnections >= 1)
+    }
+
+    /// libcurl lets the others wait for the first one's connection, which they might share, and then for the second's.
+    @Test func allThatWaitForAConnectionAreTooLateAtTheSameTime() async throws {
+        let start = ContinuousClock.now
+        await withTaskGroup(of: Void.self) { group in
+            for _ in 0..<6 {
+                group.addTask { [port = crowded.port] in
+                    await #expect(throws: LoadError(.cannotConnect, "")) {
+                        _ = try await get(port, by: "https", within: .seconds(1))
+                    }
+                }
+            }
+        }
+        #expect(start.duration(to: .now) < .seconds(4))
     }
 
     @Test func theNextRelayIsReachedAfterOneThatTakesNoConnection() async throws {

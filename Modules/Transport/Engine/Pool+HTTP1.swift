@@ -56,11 +56,11 @@ extension Pool {
         guard let origin = attempt.claim?.origin else { return }
         let descriptor = handle.socket
         let first = handle.firstBytes()
-        guard descriptor >= 0, let link = TunnelLink(descriptor, attempt.handshakes) else {
+        guard descriptor >= 0, let link = TunnelLink(descriptor, attempt.handshakes, hasFailed: first.hasFailed) else {
             return dialAgain(exchange, handle)
         }
         takesOver(descriptor, to: origin)
-        let connection = HTTP1Connection(link, made: handle, by: exchange, to: origin, first: first, in: self)
+        let connection = HTTP1Connection(link, made: handle, by: exchange, to: origin, first: first.bytes, in: self)
         handle.release()
         carried[origin] = nil
         (attempt.transfer, attempt.connection) = (nil, connection)

@@ -173,13 +173,13 @@ final class Pool: DescriptorHandler, TurnObserver {
         (attempt.transfer, attempt.connection) = (handle, handle)
         attempt.step = .nameLookup
         attempt.relays = relaysToTry(after: attempt.movedFrom)
+        attempt.dialed = now
         handle.client = member
         member.begins(with: handle)
         add(attempt, handle)
     }
 
     private func add(_ attempt: Attempt, _ handle: EasyHandle) {
-        attempt.dialed = now
         if let relay = attempt.relays.first { handle.set(CURLOPT_PROXY, "https://\(relay)") }
         _ = unsafe curl_multi_add_handle(multi, handle.raw)
         scheduleTurn()
@@ -211,6 +211,7 @@ final class Pool: DescriptorHandler, TurnObserver {
     func restart(_ attempt: Attempt, _ handle: EasyHandle) {
         _ = unsafe curl_multi_remove_handle(multi, handle.raw)
         attempt.startOver()
+        attempt.dialed = now
         add(attempt, handle)
     }
 

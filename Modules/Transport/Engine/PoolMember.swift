@@ -67,7 +67,7 @@ class Attempt {
     final var handshakes: [HandshakeRecord] = []
     /// The relays not tried yet, the one in use first.
     final var relays: ArraySlice<Endpoint> = []
-    /// When its connection through the first of them was begun.
+    /// When its connection, or that through the first of them, was asked for.
     final var dialed = LoopInstant.never
     /// The relay through which it was sent before, without an answer.
     final var movedFrom: Endpoint?
@@ -111,6 +111,12 @@ class Attempt {
         step = .nameLookup
         handshakes = []
         relayAnswer = RelayAnswer()
+    }
+
+    /// When an attempt that still waits for its connection is given up. libcurl keeps the time to connect of one that
+    /// dials, with words of its own for it, but not of those that wait for that connection, to share it (7.88).
+    final func connectsBy(_ limit: Duration) -> LoopInstant {
+        step == .nameLookup ? dialed.advanced(by: limit).advanced(byNanoseconds: 100_000_000) : .never
     }
 
     /// The step, including the end of the handshake with the relay, which only OpenSSL knows.

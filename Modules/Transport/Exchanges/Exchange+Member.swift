@@ -15,9 +15,15 @@ extension Exchange: PoolMember {
         return attempt.connection?.tlsFacts.flatMap { TLSVersion(openSSL: $0.version) }
     }
 
-    var dueAt: LoopInstant { state.dueAt(hasBegun: attempt.hasBegun) }
+    var dueAt: LoopInstant {
+        min(state.dueAt(hasBegun: attempt.hasBegun), attempt.connectsBy(request.connectTimeout))
+    }
 
     func overdue(at now: LoopInstant) -> LoadError? {
+        if now >= attempt.connectsBy(request.connectTimeout) {
+            let text = "No connection that could be shared was made within \(request.connectTimeout)."
+            return LoadError(.cannotConnect, at: .connect, text, underlying: ConnectTimeout())
+        }
         // Changed apart: what makes an error is no small call.
         var changed = state
         let failure = changed.timePassed(

@@ -319,7 +319,7 @@ final class HTTP1Connection: HTTPConnection, IdleConnection, DescriptorHandler, 
     /// that arrive before the answer and by which TLS sessions are resumed (7.88).
     private func receiveFirst() {
         guard isReadable, !isReused, isTLSWithServer, firstByteAt == nil, let exchange, let handle else { return }
-        let first = handle.firstBytes()
+        let first = handle.firstBytes().bytes
         if !first.isEmpty { take(first, exchange) }
     }
 

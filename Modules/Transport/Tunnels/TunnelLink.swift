@@ -36,13 +36,18 @@ struct TunnelLink: @unchecked Sendable {
     private(set) var tls: OpaquePointer?
     /// TLS that was begun later, which this type frees.
     private var ownTLS: OpaquePointer?
-    private var hasSendFailed = false
+    /// A call has failed that was not to receive. The kernel reports a reset only once, and then ends what is received as
+    /// after a FIN: only TLS can prove that the peer's side ended properly.
+    private var hasFailed: Bool
 
     /// Nil if memory is exhausted.
     ///
-    /// - Parameter handshakes: those of the connection, the outermost first.
-    init?(_ descriptor: Int32, _ handshakes: [HandshakeRecord]) {
+    /// - Parameters:
+    ///   - handshakes: those of the connection, the outermost first.
+    ///   - hasFailed: whether libcurl's last call for the connection has failed.
+    init?(_ descriptor: Int32, _ handshakes: [HandshakeRecord], hasFailed: Bool = false) {
         self.descriptor = descriptor
+        self.hasFailed = hasFailed
         self.handshakes = handshakes
         unsafe tls = handshakes.last?.connection
         var outer: OpaquePointer?
@@ -63,7 +68,7 @@ struct TunnelLink: @unchecked Sendable {
     func receive(into buffer: UnsafeMutableRawBufferPointer) -> Outcome {
         guard let tls = unsafe tls else {
             let count = unsafe recv(descriptor, buffer.baseAddress, buffer.count, 0)
-            if count == 0 { return hasSendFailed ? .failed : .ended }
+            if count == 0 { return hasFailed ? .failed : .ended }
             let isLast = count > 0 && count < buffer.count
             return isLast ? .drained(count) : Self.outcome(ofCall: count, waitingFor: .read)
         }
@@ -109,9 +114,8 @@ struct TunnelLink: @unchecked Sendable {
         return unsafe code == 1 ? .moved(count) : outcome(of: tls, code)
     }
 
-    /// To be called when a send has failed: the kernel reports a reset only once, and then ends what is received as
-    /// after a FIN. From now on only TLS can prove that the peer's side ended properly.
-    mutating func sendFailed() { hasSendFailed = true }
+    /// To be called when a send has failed.
+    mutating func sendFailed() { hasFailed = true }
 
     /// Ends our direction and leaves the other open: with close_notify on the innermost TLS (RFC 8446 §6.1), which is
     /// data for the outer ones, otherwise with FIN. Everything was sent before. ``Outcome/ended`` once it is done.

@@ -85,7 +85,7 @@ extension TunnelOpening: PoolMember {
         let descriptor = handle.socket
         let first = handle.firstBytes()
         // libcurl has closed the connection if it had ended by then.
-        guard descriptor >= 0, let link = TunnelLink(descriptor, attempt.handshakes) else {
+        guard descriptor >= 0, let link = TunnelLink(descriptor, attempt.handshakes, hasFailed: first.hasFailed) else {
             return pool.end(self, LoadError(.connectionLost, at: attempt.reachedStep, "The connection ended at once."))
         }
         pool.takesOver(descriptor, to: nil)
@@ -94,7 +94,7 @@ extension TunnelOpening: PoolMember {
         let stream = TunnelStream(self, pool, link, facts)
         self.stream = stream
         if let tls = facts.tls { secured(tls) }
-        stream.start(with: first)
+        stream.start(with: first.bytes)
         pool.watchdog.watch(self)
         continuation.resume(returning: .success(Tunnel(stream.ends, pool.openConnection(of: self))))
     }
@@ -129,10 +129,13 @@ extension EasyHandle {
     /// The available bytes of the connection. The first call has another purpose: it makes the handle keep the
     /// connection that it has just opened; otherwise libcurl treats the connection as idle, and closes it if it finds
     /// bytes on it (7.88, once a second, when another connection is opened).
-    func firstBytes() -> [UInt8] {
-        unsafe [UInt8](unsafeUninitializedCapacity: 16 << 10) { buffer, count in
-            // An end or a failure is reported again.
-            _ = unsafe curl_easy_recv(raw, buffer.baseAddress, buffer.count, &count)
+    ///
+    /// - Returns: the bytes, and whether the call failed. An end without a failure is reported again.
+    func firstBytes() -> (bytes: [UInt8], hasFailed: Bool) {
+        var code = CURLE_OK
+        let bytes = unsafe [UInt8](unsafeUninitializedCapacity: 16 << 10) { buffer, count in
+            code = unsafe curl_easy_recv(raw, buffer.baseAddress, buffer.count, &count)
         }
+        return (bytes, code != CURLE_OK && code != CURLE_AGAIN)
     }
 }
