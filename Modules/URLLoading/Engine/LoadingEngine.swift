@@ -75,14 +75,14 @@ final class LoadingEngine: Sendable {
     func enable() {
         guard !generations.areOver else { return }
         let wasOn = isSwitchedOn.exchange(true, ordering: .acquiringAndReleasing)
-        if !wasOn { registry.register(SecureHTTPHandler.self) }
+        if !wasOn { registry.follow { isEnabled } }
     }
 
     /// Turns loading off, and ends the loads of all sessions except the one with the tag.
     func disable(except sharedTag: String) {
         guard isSwitchedOn.exchange(false, ordering: .acquiringAndReleasing) else { return }
         generations.next()
-        registry.unregister(SecureHTTPHandler.self)
+        registry.follow { isEnabled }
         end(Self.invalidated()) { $0 != sharedTag }
     }
 

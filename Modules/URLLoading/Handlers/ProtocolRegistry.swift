@@ -58,6 +58,19 @@ public final class ProtocolRegistry: Sendable {
         }
     }
 
+    /// Registers the handler of secure sessions, or takes it out, as the switch for loading stands when the lock is taken. So
+    /// handler and switch agree in the end, even if two tasks turn the switch at the same time.
+    func follow(_ isSwitchedOn: () -> Bool) {
+        change { state in
+            let isRegistered = state.secure.contains(.secureHTTP)
+            if !isSwitchedOn() {
+                state.secure.removeAll { $0 == .secureHTTP }
+            } else if !isRegistered {
+                state.secure.insert(.secureHTTP, at: 0)
+            }
+        }
+    }
+
     private func change(_ change: (inout State) -> Void) {
         state.withLock { state in
             change(&state)

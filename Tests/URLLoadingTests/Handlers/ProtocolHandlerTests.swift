@@ -178,6 +178,16 @@ private struct SecondHandler: ProtocolHandler {
         #expect(try await fixture.loading.session.text("http://a.example/") == "secure")
     }
 
+    @Test func switchAndHandlerAgreeWhenTwoTasksTurnTheSwitch() async throws {
+        let loading = fixture.loading
+        for _ in 0..<2_000 {
+            async let on: Void = loading.enable()
+            async let off: Void = loading.disable()
+            _ = await (on, off)
+            #expect(loading.protocols.secureEntries.contains(.secureHTTP) == loading.engine.isEnabled)
+        }
+    }
+
     /// Invalidates its session when it is asked whether it takes a request, before it has the load.
     private struct InvalidatingHandler: RequestHandler {
         let session = Lock<SecureSession?>(nil)
