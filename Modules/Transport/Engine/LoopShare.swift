@@ -1,4 +1,6 @@
+internal import SallyportCore
 internal import SallyportEventLoop
+internal import SallyportLoading
 
 /// What the pools of one loop have in common. On the loop only.
 final class LoopShare {
@@ -7,6 +9,8 @@ final class LoopShare {
     /// Whether the caller of the exchange that starts may wait for the answer on its own thread.
     var callerMayWait = false
     let protocols = OriginProtocols()
+    /// Why a connection may not be used under the present policy; nil until the policy has changed for the first time.
+    var judge: (@Sendable (OpenConnection) -> LoadError?)?
     let losses = UnexplainedLosses()
     var exchanges = LoopTable<Exchange>()
     var openings = LoopTable<TunnelOpening>()

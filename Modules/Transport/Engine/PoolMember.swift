@@ -113,6 +113,14 @@ class Attempt {
         relayAnswer = RelayAnswer()
     }
 
+    /// Whether its connection was made for it, and nothing was sent over it yet.
+    final var hasJustConnected: Bool {
+        switch step {
+        case .connect, .proxyTLS, .proxyConnect, .relayTLS, .relayConnect, .serverTLS: true
+        case .routing, .nameLookup, .request, .response: false
+        }
+    }
+
     /// When an attempt that still waits for its connection is given up. libcurl keeps the time to connect of one that
     /// dials, with words of its own for it, but not of those that wait for that connection, to share it (7.88).
     final func connectsBy(_ limit: Duration) -> LoopInstant {

@@ -269,7 +269,9 @@ actor TransportEngine {
         }
     }
 
-    private func judge(by judge: (OpenConnection) -> LoadError?) {
+    private func judge(by judge: @escaping @Sendable (OpenConnection) -> LoadError?) {
+        // What is still being made is judged again when it is known where it leads and which version of TLS it has.
+        share.judge = judge
         for pool in retired + pools.values {
             for member in pool.allMembers {
                 if let refusal = judge(pool.openConnection(of: member)) { pool.end(member, refusal) }

@@ -221,11 +221,12 @@ extension Exchange {
         if usesOwnHTTP, attempt.transfer != nil { return true }
         guard let pool else { return false }
         if let number = notes.madeConnection { pool.connectionNumber = number }
+        let isNew = attempt.hasJustConnected
         // The first time, nothing was sent.
         let hasSentNothing = !state.isSendingBegun || hasSentNothing
         let verdict = state.willSend(
             over: pool.connectionNumber, hasSentNothing: hasSentNothing, canStartAnew: canStartAnew)
-        guard obeys(verdict) else { return false }
+        guard obeys(verdict), !(isNew || pool.isRetired) || isStillAllowed(in: pool) else { return false }
         attempt.step = upload?.isSent ?? true ? .response : .request
         moved()
         if request.reporter != nil, request.url.isSecure { notes.tls = attempt.connection?.tlsFacts }
@@ -235,6 +236,15 @@ extension Exchange {
         }
         givesWay()
         return true
+    }
+
+    /// The policy may have changed since the way was chosen. A connection that was not open by then could not be judged,
+    /// and one in a retired pool may have been refused.
+    private func isStillAllowed(in pool: Pool) -> Bool {
+        guard let refusal = pool.share.judge?(pool.openConnection(of: self)) else { return true }
+        attempt.failure = refusal
+        attempt.transfer?.set(CURLOPT_FORBID_REUSE, 1)
+        return false
     }
 
     /// libcurl's connections whose handshake showed that a server chooses HTTP/1.1 are replaced by ours in the end.
