@@ -19,6 +19,8 @@ final class HandshakeRecord {
     private(set) var choseHTTP2 = false
     /// The chain was refused.
     private(set) var isUntrusted = false
+    /// The chain failed verification, and is trusted nevertheless.
+    private var isOverruled = false
     /// The chain was verified but has none of the pinned keys.
     private(set) var lacksPinnedKey = false
     /// Whether the chain awaits a decision.
@@ -143,12 +145,13 @@ extension HandshakeRecord {
     /// Continues with the decisions that were made since.
     func goOn(with settings: HandshakeSettings) {
         self.settings = settings
-        (isInQuestion, isUntrusted, chain, wantedAuthorities) = (false, false, nil, nil)
+        (isInQuestion, isUntrusted, isOverruled, chain, wantedAuthorities) = (false, false, false, nil, nil)
     }
 
     private func take(_ store: OpaquePointer?) -> Bool {
         unsafe X509_STORE_CTX_set_error(store, X509_V_OK)
         isUntrusted = false
+        isOverruled = true
         return true
     }
 
@@ -230,7 +233,8 @@ extension HandshakeRecord {
 extension HandshakeRecord {
     /// Whether the handshake continues after the check of the server's stapled response.
     func takesStaple(_ connection: OpaquePointer?) -> Bool {
-        if case .decided(_, isTrusted: true) = settings.decision { return true }
+        // The app has overruled the verification, which the answer is a part of.
+        if isOverruled { return true }
         let verdict = unsafe sallyport_check_staple(connection, settings.revocation.stapling == .required ? 1 : 0)
         guard verdict != SALLYPORT_STAPLE_GOOD else { return true }
         let failure: ServerTrustEvaluation.Failure =

@@ -89,6 +89,20 @@ struct RevocationTests {
         #expect(try await stapling(.ignored, answer) == nil)
     }
 
+    /// The app is asked about the chain before the server's answer is known.
+    @Test(arguments: [TLSVersion.tls12, .tls13])
+    func whatTheAppTrustsIsRefusedIfItIsRevoked(_ version: TLSVersion) async throws {
+        let answer = try authority.ocspAnswer(on: identity, .revoked)
+        site.change { ($0.version, $0.staple) = (version, answer) }
+        var configuration = SessionConfiguration()
+        configuration.trust = try .only([authority.der])
+        let delegate = AskedDelegate(.trust(.forSession))
+        let failure = await loading.makeSession(configuration, delegate: delegate).failure(try site.request())
+        #expect(failure?.code == .serverNotTrusted)
+        #expect((failure?.underlying as? ServerTrustEvaluation)?.failure?.reason == .revoked)
+        #expect(delegate.evaluations.map(\.isTrusted) == [true] && site.seen.heads.isEmpty)
+    }
+
     @Test(arguments: [TLSVersion.tls12, .tls13])
     func aGoodAnswerIsTaken(_ version: TLSVersion) async throws {
         site.change { $0.version = version }
