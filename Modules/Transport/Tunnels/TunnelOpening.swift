@@ -14,10 +14,13 @@ final class TunnelOpening: Attempt, LoopObject {
     private(set) var pool: Pool?
     private var stream: TunnelStream?
     private(set) var tlsVersion: TLSVersion?
+    private let deadline: LoopInstant
 
     init(_ handle: OpeningHandle, answering continuation: Continuation) {
         self.handle = handle
         self.continuation = continuation
+        deadline =
+            handle.request.deadline.map { LoopInstant.now.advanced(by: ContinuousClock.now.duration(to: $0)) } ?? .never
         super.init(
             to: handle.request.endpoint, since: handle.start, orByOtherCluster: handle.request.hasOtherCluster)
         applicationProtocols = handle.applicationProtocols
@@ -29,6 +32,7 @@ final class TunnelOpening: Attempt, LoopObject {
         self.pool = pool
         pool.share.openings.insert(self)
         pool.start(self)
+        pool.watchdog.watch(self)
     }
 
     /// Whether its connection is not open yet.
@@ -102,8 +106,13 @@ extension TunnelOpening: PoolMember {
     /// From now on, the policy's rules for TLS versions apply to the connection.
     func secured(_ tls: StreamFacts.TLS) { tlsVersion = TLSVersion(openSSL: tls.version) }
 
-    var dueAt: LoopInstant { stream?.dueAt ?? .never }
-    func overdue(at now: LoopInstant) -> LoadError? { stream?.overdue(at: now) }
+    var dueAt: LoopInstant { stream?.dueAt ?? deadline }
+
+    func overdue(at now: LoopInstant) -> LoadError? {
+        if let stream { return stream.overdue(at: now) }
+        guard now >= deadline else { return nil }
+        return LoadError(.resourceTimeout, at: attempt.reachedStep, "The time for the whole stream is over.")
+    }
 
     func turnEnds() {}
 

@@ -121,6 +121,7 @@ extension TunnelStream {
             return lose(failure(isLost: false, "the chain was not judged"), isReset: true)
         }
         opening.secured(tls)
+        wire.received()
         let continuation = securing.take()?.continuation
         (isReadable, sendInterest) = (true, [])
         continuation?(.success(()))

@@ -311,6 +311,8 @@ extension TunnelStream {
     var dueAt: LoopInstant { min(wire.dueAt, securing?.limit ?? .never) }
 
     func overdue(at now: LoopInstant) -> LoadError? {
+        // A handshake has a limit of its own, and the app may take its time to answer while it is held.
+        if let securing, securing.step != .flushing { wire.received() }
         let isAwaited = down.isAwaited || !unsent.isEmpty || up.bufferedBytes > 0
         return securing?.overdue(at: now) ?? wire.overdue(at: now, isAwaited: isAwaited)
     }
