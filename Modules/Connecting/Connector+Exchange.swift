@@ -37,9 +37,10 @@ extension Connector {
             return try await send(request, by: known, in: context, with: ways, after: failure)
         }
         return try await known.way.firstReached(recorder: context.recorder) { cluster throws(LoadError) in
-            try await self.send(
-                request, by: cluster.isOfSecondary ? secondary : known, in: context, with: ways,
-                hasOtherCluster: cluster.isFirst)
+            let known = cluster.isOfSecondary ? secondary : known
+            // The first one took its time to fail: the policy may not name the other any more.
+            if !cluster.isFirst { try self.confirm(known, with: ways) }
+            return try await self.send(request, by: known, in: context, with: ways, hasOtherCluster: cluster.isFirst)
         }
     }
 

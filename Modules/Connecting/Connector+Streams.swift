@@ -23,10 +23,12 @@ extension Connector {
             }
             return try await way.firstReached(recorder: questions.recorder) {
                 [request] cluster throws(LoadError) in
+                let way = cluster.isOfSecondary ? secondary : way
+                // The first one took its time to fail: the policy may not name the other any more.
+                if !cluster.isFirst { try self.confirm(way, to: request.endpoint, with: settings) }
                 var request = request
                 request.hasOtherCluster = cluster.isFirst
-                return try await self.stream(
-                    request, by: cluster.isOfSecondary ? secondary : way, with: settings, asking: questions)
+                return try await self.stream(request, by: way, with: settings, asking: questions)
             }
         } catch {
             questions.recorder?.ended(.failed(error))
@@ -130,11 +132,17 @@ extension Connector {
         var dialogue = HandshakeDialogue(with: order.request.endpoint, asking: questions, settings, path, self)
         return try await dialogue.run { [client] path throws(LoadError) -> Tunnel in
             // The app may have taken its time to answer: no connection is made by a way that has ended meanwhile.
-            try self.confirm(
-                way, OpenConnection(to: order.request.endpoint, through: way.relay?.cluster, tlsVersion: nil))
-            try settings.permission?.check()
+            try self.confirm(way, to: order.request.endpoint, with: settings)
             return try await order.open(with: client, via: path)
         }
+    }
+
+    /// Asks the policy and the session again, before there is a connection.
+    private nonisolated func confirm(
+        _ way: Way, to endpoint: Endpoint, with settings: ConnectionSettings
+    ) throws(LoadError) {
+        try confirm(way, OpenConnection(to: endpoint, through: way.relay?.cluster, tlsVersion: nil))
+        try settings.permission?.check()
     }
 }
 

@@ -32,6 +32,8 @@ public actor Connector: InstancePart {
     var decisions = ConnectionDecisions()
     /// The edition under which `decisions` were made.
     var decisionsEdition: UInt64 = 0
+    /// See ``DecisionMark/undos``.
+    var undos: UInt64 = 0
     var questions = PendingQuestions()
     var history = TLSVersionHistory()
     /// The policy's recent answers.

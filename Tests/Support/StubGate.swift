@@ -7,6 +7,7 @@ package final class StubGate: AccessGate {
     private struct Rules: Sendable {
         var table = RoutingTable(default: .direct)
         var relay: RelayAccess?
+        var secondary: RelayAccess?
         var blocked: Set<TLSVersion> = []
         var floor: TLSVersion?
     }
@@ -41,8 +42,8 @@ package final class StubGate: AccessGate {
         if decision.route == .deny { throw AccessDenied(.denied(decision)) }
         let relay = decision.route == .direct ? nil : rules.relay
         return ServerAccess(
-            decision: decision, relay: relay, blockedTLSVersions: rules.blocked, tlsFloor: rules.floor,
-            revision: revision)
+            decision: decision, relay: relay, secondary: relay == nil ? nil : rules.secondary,
+            blockedTLSVersions: rules.blocked, tlsFloor: rules.floor, revision: revision)
     }
 
     package func completed(_ endpoint: Endpoint) -> Endpoint {
@@ -79,9 +80,12 @@ package final class StubGate: AccessGate {
 
     /// Sets the rules; they are in force at once while the gate is open.
     package func route(
-        by table: RoutingTable, relay: RelayAccess? = nil, blocking: Set<TLSVersion> = [], floor: TLSVersion? = nil
+        by table: RoutingTable, relay: RelayAccess? = nil, or secondary: RelayAccess? = nil,
+        blocking: Set<TLSVersion> = [], floor: TLSVersion? = nil
     ) {
-        rules.withLock { $0 = Rules(table: table, relay: relay, blocked: blocking, floor: floor) }
+        rules.withLock {
+            $0 = Rules(table: table, relay: relay, secondary: secondary, blocked: blocking, floor: floor)
+        }
         if case .open = feed.present.value { authorize() }
     }
 

@@ -10,7 +10,12 @@ extension Connector {
     /// What is known of a server, and the TLS versions to offer next.
     func begin(_ offer: TLSVersionOffer, at place: Place) -> (TLSVersionStep, ConnectionDecisions.Standing) {
         dropOutdated()
-        return (history.step(offer, to: place.endpoint, at: .now), decisions.standing(at: place))
+        return (step(offer, to: place.endpoint), decisions.standing(at: place))
+    }
+
+    /// The TLS versions to offer a server next.
+    func step(_ offer: TLSVersionOffer, to endpoint: Endpoint) -> TLSVersionStep {
+        history.step(offer, to: endpoint, at: .now)
     }
 
     func set(_ decision: TrustDecision?, at place: Place) { change { $0.set(decision, at: place) } }
@@ -29,25 +34,34 @@ extension Connector {
         {
             return known
         }
-        let edition = edition
-        guard await store?.trustedChain(at: place.endpoint) == fingerprint else { return nil }
+        let mark = mark
+        guard await store?.trustedChain(at: place.endpoint) == fingerprint, mark == self.mark else { return nil }
         let decision = TrustDecision.decided(fingerprint, isTrusted: true)
-        change(ofEdition: edition) { $0.set(decision, at: place) }
+        change { $0.set(decision, at: place) }
         return decision
     }
 
-    /// Trusts a chain in the session, and for good if the app said so.
+    /// Trusts a chain in the session, and for good if the app said so. What was undone or withdrawn since the app was
+    /// asked is not kept.
     ///
+    /// - Parameter mark: from before the app was asked.
     /// - Throws: the store's error if the decision cannot be stored. The chain is not trusted then.
-    func trust(_ fingerprint: ChainFingerprint, at place: Place, forGood: Bool) async throws(LoadError) {
-        let edition = edition
+    func trust(
+        _ fingerprint: ChainFingerprint, at place: Place, forGood: Bool, since mark: DecisionMark
+    ) async throws(LoadError) {
+        guard mark == self.mark else { return }
         do throws(LoadError) {
             if forGood { try await store?.trust(fingerprint, at: place.endpoint) }
         } catch {
             change { $0.set(nil as TrustDecision?, at: place) }
             throw error
         }
-        change(ofEdition: edition) { $0.set(.decided(fingerprint, isTrusted: true), at: place) }
+        guard mark.undos == undos else {
+            // Which of the two the store did last is not known.
+            if forGood { _ = try await store?.forgetTrust(at: place.endpoint) }
+            return
+        }
+        change(since: mark) { $0.set(.decided(fingerprint, isTrusted: true), at: place) }
     }
 
     // MARK: Questions
@@ -79,11 +93,11 @@ extension Connector {
         _ question: PendingQuestions.Question, _ number: UInt64, _ challenge: AuthenticationChallenge,
         _ responder: any ChallengeResponder
     ) -> Task<Void, Never> {
-        let edition = edition
+        let mark = mark
         return Task {
             let answer = await responder.respond(to: challenge)
             guard questions.answered(question, number, with: answer), responder.isOfSession else { return }
-            change(ofEdition: edition) { $0.note(answer, to: challenge, at: question.place) }
+            change(since: mark) { $0.note(answer, to: challenge, at: question.place) }
         }
     }
 
@@ -95,10 +109,11 @@ extension Connector {
     /// - Throws: the store's error if the change cannot be stored.
     package func forgetTrust(at endpoint: Endpoint) async throws(LoadError) -> Bool {
         dropOutdated()
+        // What has been read of the store, or asked of the app, by now or until the store has changed is not kept.
+        undos += 1
+        defer { undos += 1 }
         let wasTrusted = decisions.forgetTrust(at: endpoint)
         let wasStored = try await store?.forgetTrust(at: endpoint) ?? false
-        // Again: a decision that was being stored meanwhile may have been noted since.
-        dropOutdated()
         let isTrustedAgain = decisions.forgetTrust(at: endpoint)
         return wasTrusted || wasStored || isTrustedAgain
     }
@@ -114,11 +129,22 @@ extension Connector {
         decisions = ConnectionDecisions()
     }
 
-    /// - Parameter edition: the edition of access under which the change was decided; a withdrawal invalidates it.
-    private func change(ofEdition edition: UInt64? = nil, _ body: (inout ConnectionDecisions) -> Void) {
+    /// What a decision that is being made now has to be compared with before it is kept.
+    var mark: DecisionMark { DecisionMark(edition: edition, undos: undos) }
+
+    /// - Parameter mark: from before the change was decided.
+    private func change(since mark: DecisionMark? = nil, _ body: (inout ConnectionDecisions) -> Void) {
         dropOutdated()
-        if let edition, edition != decisionsEdition { return }
+        if let mark, mark != self.mark { return }
         body(&decisions)
         if !decisions.isEmpty { noteDecisions() }
     }
+}
+
+/// What ends decisions. One that was begun under another mark is not kept.
+struct DecisionMark: Sendable, Equatable {
+    /// Of the access: a withdrawal begins another one.
+    var edition: UInt64
+    /// How often trust was undone, by beginnings and ends.
+    var undos: UInt64
 }

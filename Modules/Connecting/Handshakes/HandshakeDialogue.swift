@@ -23,11 +23,13 @@ struct HandshakeDialogue {
     private let identity: ClientIdentity?
     private(set) var path: ConnectionPath
     private let offer: TLSVersionOffer
-    /// The versions to offer if the present handshake fails.
-    private var fallback: TLSVersions?
+    private let canReconnect: Bool
+    /// Whether lower versions may be offered if the present handshake fails.
+    private var mayFallBack = false
     private var chains = 0
 
-    /// - Parameter canReconnect: whether an attempt that failed can be made once more with lower versions of TLS.
+    /// - Parameter canReconnect: whether an attempt that failed can be made once more, with a decision that was found or
+    ///   with lower versions of TLS.
     init(
         with endpoint: Endpoint, asking questions: ConnectionQuestions, _ settings: ConnectionSettings,
         _ path: ConnectionPath, _ connector: Connector, canReconnect: Bool = true
@@ -40,6 +42,7 @@ struct HandshakeDialogue {
         permission = settings.permission
         identity = settings.identities.isEmpty ? nil : settings.identities[endpoint.host]
         offer = TLSVersionOffer(path.versions, fallsBack: canReconnect)
+        self.canReconnect = canReconnect
         self.path.versions = offer.first
         self.path.identity = identity
     }
@@ -79,7 +82,7 @@ struct HandshakeDialogue {
         } else if let request = error.underlying as? CertificateRequest {
             try await decide(request)
         } else {
-            try fallBack(after: error)
+            try await fallBack(after: error)
         }
     }
 
@@ -92,14 +95,18 @@ struct HandshakeDialogue {
     ///
     /// - Returns: what is known before the first handshake; nil if there is no question and no decision.
     private mutating func begin() async -> ConnectionDecisions.Standing? {
-        let mayBeAsked = questions.responder != nil || connector.hasDecisions
+        let mayBeAsked = questions.responder != nil || connector.hasDecisions || holdsForStore
         guard mayBeAsked || offer.fallback != nil else { return nil }
         let (step, standing) = await connector.begin(offer, at: place)
         if offer.fallback != nil {
-            (path.versions, path.isFallback, fallback) = (step.versions, step.isFallback, step.next)
+            (path.versions, path.isFallback, mayFallBack) = (step.versions, step.isFallback, step.next != nil)
         }
         return mayBeAsked ? standing : nil
     }
+
+    /// Whether the handshake is held until the store was asked: without a second connection, a chain that is trusted for
+    /// good could not be taken after verification has failed.
+    private var holdsForStore: Bool { !canReconnect && connector.store != nil }
 
     private mutating func apply(_ standing: ConnectionDecisions.Standing) async throws(LoadError) {
         try await applyTrust(standing)
@@ -115,6 +122,8 @@ struct HandshakeDialogue {
             // still does.
             guard !responder.isOfSession, let shown = standing.shown else { return }
             try await decide(shown, LoadError(.serverNotTrusted, at: .serverTLS, "\(shown)", underlying: shown))
+        } else if holdsForStore {
+            path.decision = .ask
         }
     }
 
@@ -150,8 +159,9 @@ extension HandshakeDialogue {
             return
         }
         if !responder.isOfSession { await connector.set(evaluation, at: place) }
+        let mark = await connector.mark
         switch try await answer(to: challenge(evaluation), by: responder) {
-        case .trust(let persistence): try await trust(evaluation.fingerprint, persistence)
+        case .trust(let persistence): try await trust(evaluation.fingerprint, persistence, since: mark)
         case .performDefaultHandling, .notImplemented:
             guard evaluation.isTrusted else { throw error }
             path.decision = .decided(evaluation.fingerprint, isTrusted: false)
@@ -165,7 +175,7 @@ extension HandshakeDialogue {
     }
 
     private mutating func trust(
-        _ fingerprint: ChainFingerprint, _ persistence: TrustPersistence
+        _ fingerprint: ChainFingerprint, _ persistence: TrustPersistence, since mark: DecisionMark
     ) async throws(LoadError) {
         path.decision = .decided(fingerprint, isTrusted: true)
         switch persistence {
@@ -173,7 +183,7 @@ extension HandshakeDialogue {
             // No other load uses the connection.
             path.partition.load = questions.requestID
         case .forSession, .permanent:
-            try await connector.trust(fingerprint, at: place, forGood: persistence == .permanent)
+            try await connector.trust(fingerprint, at: place, forGood: persistence == .permanent, since: mark)
         }
     }
 
@@ -234,9 +244,13 @@ extension HandshakeDialogue {
 // MARK: Lower versions
 
 extension HandshakeDialogue {
-    private mutating func fallBack(after error: LoadError) throws(LoadError) {
-        guard let lower = fallback, error.asksForLowerVersions else { throw error }
-        fallback = nil
+    /// Asks once more which versions the server was reached with: another load may have reached it with higher ones
+    /// meanwhile, and then a handshake that failed must not lead to lower ones.
+    private mutating func fallBack(after error: LoadError) async throws(LoadError) {
+        guard mayFallBack, error.asksForLowerVersions else { throw error }
+        mayFallBack = false
+        let step = await connector.step(offer, to: endpoint)
+        guard let lower = step.isFallback ? step.versions : step.next else { throw error }
         path.versions = lower
         path.isFallback = true
         questions.recorder?.decided(.retry, "\(error.code)", because: "lower versions of TLS")

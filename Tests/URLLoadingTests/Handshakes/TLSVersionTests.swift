@@ -243,6 +243,21 @@ struct TLSFallbackTests {
                 + "TLS1.3. The policy blocks TLS1.0.")
     }
 
+    /// A load fails while another one succeeds: the server speaks higher versions, and its handshake was only disturbed.
+    @Test func lowerVersionsAreNotTriedOnceAnotherLoadHasReachedTheServerWithHigherOnes() async throws {
+        let connector = Lock<Connector?>(nil)
+        let endpoint = try Endpoint("a.example:443")
+        let client = StubClient { _ throws(LoadError) in
+            await connector.withLock { $0 }?.reached(endpoint, withLowerVersions: false)
+            throw LoadError(.connectionLost, at: .serverTLS, "It was reset.")
+        }
+        let only = Connector(gate: gate, client: client, control: try ControlTLSVersions(["TLS1.0"]))
+        connector.withLock { $0 = only }
+        let failure = await URLLoadingSystem(connector: only).session.failure(try .get("https://a.example/"))
+        #expect(failure?.code == .connectionLost)
+        #expect(client.exchanges.map(\.path.versions.allowed) == [[.tls12, .tls13]])
+    }
+
     @Test func blocksAndFloorHoldOnRelayedConnections() async throws {
         let client = StubClient([StubAnswer()])
         let loading = URLLoadingSystem(

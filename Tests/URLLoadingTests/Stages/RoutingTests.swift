@@ -33,6 +33,21 @@ import Testing
         #expect(fixture.client.exchanges.isEmpty)
     }
 
+    /// Not to reach any relay of one cluster takes a while.
+    @Test func theSecondClusterIsTriedOnlyIfThePolicyStillNamesIt() async throws {
+        let gate = StubGate()
+        let table = RoutingTable(domains: [.init("example", route: .relay(cluster: "main"), secondary: "second")])
+        let (relay, second) = (try RelayAccess.stub(), try RelayAccess.stub("second"))
+        gate.route(by: table, relay: relay, or: second)
+        let client = StubClient { _ throws(LoadError) in
+            gate.route(by: table, relay: relay)
+            throw LoadError(.relayUnreachable, at: .connect, "There is none.")
+        }
+        let loading = URLLoadingSystem(gate: gate, client: client)
+        #expect(await loading.session.failure(try .get("https://a.example/"))?.code == .refusedByPolicy)
+        #expect(client.exchanges.map(\.path.relay) == [relay])
+    }
+
     @Test func eachHopIsJudged() async throws {
         let fixture = Fixture(answers: [.redirect(302, to: "https://127.0.0.1/admin"), .text("inside")])
         fixture.gate.route(by: RoutingTable(domains: [.init("example", route: .direct)]))

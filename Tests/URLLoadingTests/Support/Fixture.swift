@@ -70,9 +70,9 @@ extension HTTPField.Name {
 }
 
 extension RelayAccess {
-    static func stub() throws -> RelayAccess {
+    static func stub(_ cluster: String = "main") throws -> RelayAccess {
         RelayAccess(
-            cluster: "main", relays: [.init(try Endpoint("relay.example:17533"), priority: 1)], authorities: [[1]],
+            cluster: cluster, relays: [.init(try Endpoint("relay.example:17533"), priority: 1)], authorities: [[1]],
             identity: ClientIdentity(certificates: [[2]], privateKey: Redacted("key")))
     }
 }

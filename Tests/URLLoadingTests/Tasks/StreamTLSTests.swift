@@ -4,6 +4,7 @@ import SallyportLoading
 import TestSupport
 import Testing
 
+@testable import SallyportConnecting
 @testable import SallyportURLLoading
 
 /// What a session's delegate is asked when TLS begins on an open stream: the handshake is held meanwhile, since no
@@ -117,6 +118,66 @@ import Testing
         await #expect(throws: LoadError(.withdrawn, "")) { try await securing.value }
         #expect(try await eventually { server.openConnections == 0 })
         answer.fire()
+    }
+
+    /// A reader may wait meanwhile, and to it no byte comes.
+    @Test func theIdleTimeStandsStillWhileTheAppThinks() async throws {
+        let server = try server()
+        let delegate = AskedDelegate(session: { _ in
+            try? await Task.sleep(for: .seconds(3))
+            return .trust(.forSession)
+        })
+        let stream = try await session(delegate).streamTask(to: server.endpoint, idleTimeout: .seconds(1))
+        let securing = Task { try await stream.startTLS() }
+        #expect(try await eventually { delegate.asked.count == 1 })
+        let word = Task { try await stream.read() }
+        try await securing.value
+        #expect(try await word.value == Array("in TLS".utf8))
+    }
+
+    /// There is no other connection on which a stored decision could be taken.
+    @Test func aChainThatIsTrustedForGoodIsTakenAtTheFirstTry() async throws {
+        let (server, store) = (try server(), StubDecisionStore())
+        let first = URLLoadingSystem(gate: StubGate(), decisions: store)
+        let asking = try await first.makeSession(delegate: AskedDelegate(.trust(.permanent)))
+            .streamTask(to: server.endpoint)
+        try await asking.startTLS()
+        let second = URLLoadingSystem(gate: StubGate(), decisions: store)
+        let stream = try await second.makeSession().streamTask(to: server.endpoint)
+        try await stream.startTLS()
+        #expect(try await stream.read() == Array("in TLS".utf8))
+    }
+
+    @Test(arguments: [true, false])
+    func withoutAnAppAndAStoredDecisionVerificationDecides(_ isTrusted: Bool) async throws {
+        let server = try server()
+        let loading = URLLoadingSystem(gate: StubGate(), decisions: StubDecisionStore())
+        var configuration = SessionConfiguration()
+        if isTrusted { configuration.trust = try .only([authority.der]) }
+        let stream = try await loading.makeSession(configuration).streamTask(to: server.endpoint)
+        let error: LoadError?
+        do throws(LoadError) {
+            try await stream.startTLS()
+            error = nil
+        } catch let failure {
+            error = failure
+        }
+        #expect(error?.code == (isTrusted ? nil : .serverNotTrusted))
+    }
+
+    @Test func theTimeForTheStreamEndsTheOpeningToo() async throws {
+        let server = try server()
+        let delegate = AskedDelegate(session: { _ in
+            try? await Task.sleep(for: .seconds(40))
+            return .cancel
+        })
+        let session = try session(delegate)
+        let start = ContinuousClock.now
+        await #expect(throws: LoadError(.resourceTimeout, "")) {
+            _ = try await session.streamTask(
+                to: server.endpoint, isSecure: true, resourceTimeout: .seconds(3))
+        }
+        #expect(start.duration(to: .now) < .seconds(20) && delegate.asked.count == 1)
     }
 
     @Test func anAnswerThatDoesNotComeInTimeEndsIt() async throws {
