@@ -15,7 +15,7 @@ final class BridgedProtocol<Number: BindingNumber>: URLProtocol {
     override class func canonicalRequest(for request: URLRequest) -> URLRequest { request }
     override class func requestIsCacheEquivalent(_ one: URLRequest, to other: URLRequest) -> Bool { false }
 
-    /// Starts the load, or continues a suspended one.
+    /// Starts the load, or continues a suspended one: a task loads once.
     override func startLoading() {
         if let load { return load.resume() }
         guard let task, let client else { return }
@@ -30,9 +30,14 @@ final class BridgedProtocol<Number: BindingNumber>: URLProtocol {
     }
 
     /// Ends the load if the task was cancelled, and pauses it if the task was suspended.
+    ///
+    /// FoundationNetworking changes the state before it enqueues this call: a task that runs was resumed since, and the
+    /// call to start follows. A load that was stopped is kept, so that no later call to start begins another one.
     override func stopLoading() {
-        if task?.state == .suspended { return load?.pause() ?? () }
-        load?.stop()
-        load = nil
+        switch task?.state {
+        case .running: break
+        case .suspended: load?.pause()
+        default: load?.stop()
+        }
     }
 }
