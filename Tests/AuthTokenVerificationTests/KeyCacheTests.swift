@@ -64,6 +64,28 @@ import Testing
         _ = try await verifier.verify(text, for: .ann())
     }
 
+    /// It may have been published since: the token is not refused for good.
+    @Test func anUnknownKeyIsUnavailableWhileTheGatewayIsDown() async throws {
+        let issuer = Issuer()
+        let verifier = issuer.verifier()
+        _ = try await verifier.verify(issuer.token(), for: .ann())
+        issuer.state.withLock {
+            $0.keys["k2"] = P256.Signing.PrivateKey()
+            $0.isDown = true
+        }
+        issuer.advance(10)
+        let text = try issuer.token(by: "k2")
+        for _ in 0..<3 {
+            await #expect(throws: AuthTokenVerificationError.of(.unavailable)) {
+                try await verifier.verify(text, for: .ann())
+            }
+        }
+        #expect(issuer.fetches == 2)
+        issuer.state.withLock { $0.isDown = false }
+        issuer.advance(10)
+        _ = try await verifier.verify(text, for: .ann())
+    }
+
     @Test(arguments: ["", "{}", #"{"keys":[{"kty":"EC"}]}"#, "<html>"])
     func aDocumentThatIsNoneChangesNothing(_ document: String) async throws {
         let issuer = Issuer()

@@ -16,28 +16,33 @@ struct KeyCache: Sendable {
         case fetch(otherwise: P256.Signing.PublicKey?)
         /// The published keys are known, and it is none of them.
         case unknown
-        /// Nothing is known, and it was tried a moment ago.
+        /// It is not known whether there is such a key, and it was tried a moment ago.
         case unavailable
     }
 
     private var keys: [String: P256.Signing.PublicKey] = [:]
     private var fetched: Int64?
     private var tried: Int64?
+    /// Whether the last try failed: a key that is not known may have been published since the one before.
+    private var hasFailed = false
 
     func decide(_ id: String, at now: Int64) -> Decision {
         let mayTry = tried.map { Self.isOver($0, Self.pause, now) } ?? true
         guard let fetched, !Self.isOver(fetched, Self.staleLimit, now) else {
             return mayTry ? .fetch(otherwise: nil) : .unavailable
         }
-        guard let key = keys[id] else { return mayTry ? .fetch(otherwise: nil) : .unknown }
+        guard let key = keys[id] else {
+            if mayTry { return .fetch(otherwise: nil) }
+            return hasFailed ? .unavailable : .unknown
+        }
         return Self.isOver(fetched, Self.maximumAge, now) && mayTry ? .fetch(otherwise: key) : .key(key)
     }
 
     mutating func received(_ new: [String: P256.Signing.PublicKey], at now: Int64) {
-        (keys, fetched, tried) = (new, now, now)
+        (keys, fetched, tried, hasFailed) = (new, now, now, false)
     }
 
-    mutating func failed(at now: Int64) { tried = now }
+    mutating func failed(at now: Int64) { (tried, hasFailed) = (now, true) }
 
     /// A clock that was turned back makes everything over.
     private static func isOver(_ then: Int64, _ length: Int64, _ now: Int64) -> Bool {
