@@ -126,6 +126,25 @@ import Testing
         #expect(issuer.fetches == 2)
     }
 
+    @Test func aClockThatWasTurnedBackTakesNoKeysWhileTheGatewayIsDown() async throws {
+        let issuer = Issuer()
+        let verifier = issuer.verifier()
+        _ = try await verifier.verify(issuer.token(), for: .ann())
+        issuer.state.withLock { $0.isDown = true }
+        issuer.advance(-86_400)
+        for _ in 0..<3 { _ = try await verifier.verify(issuer.token(), for: .ann()) }
+        #expect(issuer.fetches == 2)
+        // It is asked again soon, and the keys count for a day from then on, not for two.
+        issuer.advance(10)
+        _ = try await verifier.verify(issuer.token(), for: .ann())
+        #expect(issuer.fetches == 3)
+        issuer.advance(86_400)
+        let text = try issuer.token()
+        await #expect(throws: AuthTokenVerificationError.of(.unavailable)) {
+            try await verifier.verify(text, for: .ann())
+        }
+    }
+
     @Test func fixedKeysComeFromAFile() async throws {
         let issuer = Issuer()
         let document = try await issuer.fetchKeys()

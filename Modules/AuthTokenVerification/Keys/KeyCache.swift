@@ -27,25 +27,30 @@ struct KeyCache: Sendable {
     private var hasFailed = false
 
     func decide(_ id: String, at now: Int64) -> Decision {
-        let mayTry = tried.map { Self.isOver($0, Self.pause, now) } ?? true
-        guard let fetched, !Self.isOver(fetched, Self.staleLimit, now) else {
+        let mayTry = tried.map { Self.isDue($0, Self.pause, now) } ?? true
+        guard let fetched, now - fetched < Self.staleLimit else {
             return mayTry ? .fetch(otherwise: nil) : .unavailable
         }
         guard let key = keys[id] else {
             if mayTry { return .fetch(otherwise: nil) }
             return hasFailed ? .unavailable : .unknown
         }
-        return Self.isOver(fetched, Self.maximumAge, now) && mayTry ? .fetch(otherwise: key) : .key(key)
+        return Self.isDue(fetched, Self.maximumAge, now) && mayTry ? .fetch(otherwise: key) : .key(key)
     }
 
     mutating func received(_ new: [String: P256.Signing.PublicKey], at now: Int64) {
         (keys, fetched, tried, hasFailed) = (new, now, now, false)
     }
 
-    mutating func failed(at now: Int64) { (tried, hasFailed) = (now, true) }
+    mutating func failed(at now: Int64) {
+        (tried, hasFailed) = (now, true)
+        // The clock was turned back since. How old the keys are is not known: from now on they count as those of which
+        // it is time to ask again, so that they do not count for longer than a day.
+        if let fetched, now < fetched { self.fetched = now - Self.maximumAge }
+    }
 
-    /// A clock that was turned back makes everything over.
-    private static func isOver(_ then: Int64, _ length: Int64, _ now: Int64) -> Bool {
+    /// A clock that was turned back makes it time to ask.
+    private static func isDue(_ then: Int64, _ length: Int64, _ now: Int64) -> Bool {
         now < then || now - then >= length
     }
 }
