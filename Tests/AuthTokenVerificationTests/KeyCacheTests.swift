@@ -153,8 +153,8 @@ import Testing
         _ = try await verifier.verify(issuer.token(), for: .ann())
     }
 
-    /// The one that fetches is cancelled: those that wait with it go on, and the next may try at once.
-    @Test func aCancelledFetchFailsNoOtherWaiter() async throws {
+    /// The fetch is none of its own: those that wait with it go on.
+    @Test func aCancelledTaskFailsNoOtherWaiter() async throws {
         let (issuer, source) = (Issuer(), HeldSource())
         let keys = PublishedKeys(from: source, clock: issuer.clock)
         let verifier = AuthTokenVerifier(keys: keys, issuer: Issuer.name)
@@ -162,14 +162,58 @@ import Testing
         let first = Task { await Self.verdict(verifier, text) }
         await source.waitUntilAsked()
         let second = Task { await Self.verdict(verifier, text) }
+        #expect(try await Self.wait(at: keys, 2))
         first.cancel()
         #expect(await first.value == .cancelled)
         await source.answer(try issuer.fetchKeys())
         #expect(await second.value == nil)
+        #expect(await source.asked == 1)
+    }
+
+    /// A source that is slower than its callers are patient is not asked by each of them.
+    @Test func aFetchGoesOnWhenAllThatWaitAreCancelled() async throws {
+        let (issuer, source) = (Issuer(), HeldSource())
+        let verifier = AuthTokenVerifier(keys: PublishedKeys(from: source, clock: issuer.clock), issuer: Issuer.name)
+        let text = try issuer.token()
+        for _ in 0..<5 {
+            let task = Task { await Self.verdict(verifier, text) }
+            await source.waitUntilAsked()
+            task.cancel()
+            #expect(await task.value == .cancelled)
+        }
+        await source.answer(try issuer.fetchKeys())
+        #expect(await Self.verdict(verifier, text) == nil)
+        #expect(await source.asked == 1)
+    }
+
+    @Test func aFetchThatDoesNotEndIsCancelledAndCounts() async throws {
+        let (issuer, source) = (Issuer(), HeldSource())
+        let keys = PublishedKeys(from: source, patience: .milliseconds(500), clock: issuer.clock)
+        let verifier = AuthTokenVerifier(keys: keys, issuer: Issuer.name)
+        let text = try issuer.token()
+        for _ in 0..<3 { #expect(await Self.verdict(verifier, text) == .unavailable) }
+        #expect(await source.asked == 1)
+        await source.answer(try issuer.fetchKeys())
+        issuer.advance(KeyCache.pause)
+        #expect(await Self.verdict(verifier, text) == nil)
+    }
+
+    @Test func aFetchEndsWithThoseWhoseItIs() async throws {
+        let (issuer, source) = (Issuer(), HeldSource())
+        do {
+            let keys = PublishedKeys(from: source, clock: issuer.clock)
+            let verifier = AuthTokenVerifier(keys: keys, issuer: Issuer.name)
+            let text = try issuer.token()
+            let task = Task { await Self.verdict(verifier, text) }
+            await source.waitUntilAsked()
+            task.cancel()
+            #expect(await task.value == .cancelled)
+        }
+        #expect(try await eventually { await source.isCancelled })
     }
 
     /// It ends at once, while the source has yet to answer, and those that wait beside it go on.
-    @Test func waitingForAnotherTasksFetchCanBeCancelled() async throws {
+    @Test func waitingForAFetchCanBeCancelled() async throws {
         let (issuer, source) = (Issuer(), HeldSource())
         let keys = PublishedKeys(from: source, clock: issuer.clock)
         let verifier = AuthTokenVerifier(keys: keys, issuer: Issuer.name)
@@ -183,7 +227,7 @@ import Testing
             return verdict
         }
         let waiting = Task { await verdict() }
-        #expect(try await Self.wait(at: keys, 3))
+        #expect(try await Self.wait(at: keys, 4))
         waiting.cancel()
         // One that was cancelled before does not begin to wait.
         let late = Task {
@@ -191,7 +235,7 @@ import Testing
             return await verdict()
         }
         #expect(try await eventually { ended.withLock { $0 } == 2 })
-        #expect(try await Self.wait(at: keys, 2))
+        #expect(try await Self.wait(at: keys, 3))
         await source.answer(try issuer.fetchKeys())
         for task in [waiting, late] { #expect(await task.value == .cancelled) }
         for task in tasks { #expect(await task.value == nil) }
@@ -199,11 +243,11 @@ import Testing
 
     @Test func oneMoreThanMayWaitIsTurnedAway() async throws {
         let (issuer, source) = (Issuer(), HeldSource())
-        let keys = PublishedKeys(from: source, maximumWaiters: 2, clock: issuer.clock)
+        let keys = PublishedKeys(from: source, maximumWaiters: 3, clock: issuer.clock)
         let verifier = AuthTokenVerifier(keys: keys, issuer: Issuer.name)
         let text = try issuer.token()
         try await withThrowingTaskGroup(of: AuthTokenVerificationError.Code?.self) { group in
-            // One fetches, two wait, one too many is told first.
+            // Three wait, one too many is told first.
             for _ in 0..<4 { group.addTask { await Self.verdict(verifier, text) } }
             #expect(try await group.next() == .unavailable)
             await source.answer(try issuer.fetchKeys())
@@ -235,14 +279,16 @@ import Testing
 /// Answers when it is told to; throws where the task is cancelled before.
 actor HeldSource: AuthTokenKeySource {
     private var document: [UInt8]?
-    private var isAsked = false
+    private(set) var asked = 0
+    private(set) var isCancelled = false
 
     func fetchKeys() async throws -> [UInt8] {
-        isAsked = true
+        asked += 1
+        defer { if Task.isCancelled { isCancelled = true } }
         while document == nil { try await Task.sleep(for: .milliseconds(1)) }
         return document ?? []
     }
 
-    func waitUntilAsked() async { while !isAsked { try? await Task.sleep(for: .milliseconds(1)) } }
+    func waitUntilAsked() async { while asked == 0 { try? await Task.sleep(for: .milliseconds(1)) } }
     func answer(_ document: [UInt8]) { self.document = document }
 }

@@ -2,8 +2,8 @@
 public protocol AuthTokenKeySource: Sendable {
     /// Gets the document at `https://GATEWAY/.well-known/jwks.json`, over TLS that verified to the gateway's authority.
     ///
-    /// Called at most once in 10 s, by the task of a verification that waits for it: it must end in time, and may throw
-    /// anything. More than 64 KiB is refused.
+    /// Called at most once in 10 s, by a task of its own for all verifications that wait for it. That task is cancelled
+    /// after 30 s: the call must end then, and should in less. It may throw anything. More than 64 KiB is refused.
     func fetchKeys() async throws -> [UInt8]
 }
 

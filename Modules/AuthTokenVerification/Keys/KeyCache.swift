@@ -9,15 +9,15 @@ struct KeyCache: Sendable {
     /// The pause between two requests, even for unknown keys: tokens cannot cause a request each.
     static let pause: Int64 = 10
 
-    enum Decision: Sendable {
-        /// Use it.
+    /// What is known of a key.
+    enum Known: Sendable {
         case key(P256.Signing.PublicKey)
-        /// Ask now; the key, where there is one, counts if that fails, or while others ask.
-        case fetch(otherwise: P256.Signing.PublicKey?)
         /// The published keys are known, and it is none of them.
         case unknown
-        /// It is not known whether there is such a key, and it was tried a moment ago.
+        /// It is not known whether there is such a key.
         case unavailable
+
+        var isKey: Bool { if case .key = self { true } else { false } }
     }
 
     private var keys: [String: P256.Signing.PublicKey] = [:]
@@ -26,16 +26,12 @@ struct KeyCache: Sendable {
     /// Whether the last try failed: a key that is not known may have been published since the one before.
     private var hasFailed = false
 
-    func decide(_ id: String, at now: Int64) -> Decision {
+    /// - Returns: what counts without asking, and whether it is time to ask.
+    func look(for id: String, at now: Int64) -> (known: Known, isDue: Bool) {
         let mayTry = tried.map { Self.isDue($0, Self.pause, now) } ?? true
-        guard let fetched, now - fetched < Self.staleLimit else {
-            return mayTry ? .fetch(otherwise: nil) : .unavailable
-        }
-        guard let key = keys[id] else {
-            if mayTry { return .fetch(otherwise: nil) }
-            return hasFailed ? .unavailable : .unknown
-        }
-        return Self.isDue(fetched, Self.maximumAge, now) && mayTry ? .fetch(otherwise: key) : .key(key)
+        guard let fetched, now - fetched < Self.staleLimit else { return (.unavailable, mayTry) }
+        guard let key = keys[id] else { return (hasFailed ? .unavailable : .unknown, mayTry) }
+        return (.key(key), mayTry && Self.isDue(fetched, Self.maximumAge, now))
     }
 
     mutating func received(_ new: [String: P256.Signing.PublicKey], at now: Int64) {

@@ -9,17 +9,19 @@ internal import SallyportWire
 /// While they cannot be fetched, the last ones count for a day. At most 10,000 tasks wait for a fetch; one more is told
 /// `unavailable`.
 public actor PublishedKeys {
-    private enum Step {
-        case done(Result<P256.Signing.PublicKey, AuthTokenVerificationError>)
-        case fetch(otherwise: P256.Signing.PublicKey?)
-        case wait
-    }
+    private typealias Fetched = Result<[String: P256.Signing.PublicKey], AuthTokenVerificationError>
+
+    /// How long a fetch may take before it is cancelled.
+    package static let patience: Duration = .seconds(30)
 
     private var cache = KeyCache()
-    private var isFetching = false
-    /// The tasks that wait for a fetch of another task.
+    private var fetching: Task<Void, Never>?
+    /// Why the last fetch failed; nil if it went well.
+    private var failure: AuthTokenVerificationError?
+    /// The tasks that wait for the fetch.
     private var waiters = TaskWaiters()
     private let maximumWaiters: Int
+    private let patience: Duration
     private let source: any AuthTokenKeySource
     nonisolated let clock: @Sendable () -> Int64
 
@@ -29,70 +31,75 @@ public actor PublishedKeys {
 
     /// - Parameter clock: Unix seconds.
     package init(
-        from source: any AuthTokenKeySource, maximumWaiters: Int = 10_000, clock: @escaping @Sendable () -> Int64
+        from source: any AuthTokenKeySource, maximumWaiters: Int = 10_000,
+        patience: Duration = PublishedKeys.patience, clock: @escaping @Sendable () -> Int64
     ) {
         self.source = source
         self.maximumWaiters = maximumWaiters
+        self.patience = patience
         self.clock = clock
     }
 
-    /// How many tasks wait for a fetch of another.
+    deinit { fetching?.cancel() }
+
+    /// How many tasks wait for the fetch.
     var waiting: Int { waiters.count }
 
     /// - Throws: `malformed` for a key that is not published; `unavailable` where the keys cannot be had; `cancelled`.
     func key(named id: String) async throws(AuthTokenVerificationError) -> P256.Signing.PublicKey {
-        var hasFetched = false
-        while true {
-            switch step(for: id, hasFetched: hasFetched) {
-            case .done(let result): return try result.get()
-            case .wait: try await wait()
-            case .fetch(let key):
-                if let failure = await fetch() {
-                    if let key { return key }
-                    throw failure
-                }
-                hasFetched = true
+        let (known, isDue) = cache.look(for: id, at: clock())
+        let isFirst = fetching == nil
+        // Of the tasks that have a key that counts, only the first waits for a newer one.
+        guard isDue, isFirst || !known.isKey else { return try key(known) }
+        if isFirst { fetch() }
+        try await wait()
+        return try key(cache.look(for: id, at: clock()).known)
+    }
+
+    private func key(_ known: KeyCache.Known) throws(AuthTokenVerificationError) -> P256.Signing.PublicKey {
+        switch known {
+        case .key(let key): return key
+        case .unknown: throw .init(.malformed, "The token's key is not among the published ones.")
+        case .unavailable: throw failure ?? Self.unavailable()
+        }
+    }
+
+    /// One try, for all that wait.
+    ///
+    /// Unstructured: if a task that waits made it, it would end when that task is cancelled, and say nothing of the
+    /// source. The next task would ask at once, and a slow source would be asked for each. See Docs/Concurrency.md.
+    private func fetch() {
+        fetching = Task { [weak self, source, patience] in
+            let fetched = await Self.fetched(from: source, within: patience)
+            await self?.ended(fetched)
+        }
+    }
+
+    private static func fetched(from source: any AuthTokenKeySource, within patience: Duration) async -> Fetched {
+        let fetched = await untilDeadline(.now + patience) { () async -> Fetched in
+            do {
+                return .success(try Self.ready(await source.fetchKeys()))
+            } catch {
+                return .failure(Self.unavailable(error))
             }
         }
+        return fetched ?? .failure(Self.unavailable())
     }
 
-    private func step(for id: String, hasFetched: Bool) -> Step {
-        switch cache.decide(id, at: clock()) {
-        case .key(let key): return .done(.success(key))
-        case .unavailable: return .done(.failure(Self.unavailable()))
-        case .fetch(let key) where !hasFetched:
-            guard isFetching else { return .fetch(otherwise: key) }
-            // A task that has a key that counts need not wait for a newer one.
-            return key.map { .done(.success($0)) } ?? .wait
-        case .fetch(let key?): return .done(.success(key))
-        case .unknown, .fetch:
-            return .done(.failure(.init(.malformed, "The token's key is not among the published ones.")))
+    private func ended(_ fetched: Fetched) {
+        switch fetched {
+        case .success(let keys):
+            cache.received(keys, at: clock())
+            failure = nil
+        case .failure(let failure):
+            cache.failed(at: clock())
+            self.failure = failure
         }
-    }
-
-    /// One try, for all that wait; nil where it went well.
-    private func fetch() async -> AuthTokenVerificationError? {
-        isFetching = true
-        let result: Result<[String: P256.Signing.PublicKey], AuthTokenVerificationError>
-        do {
-            result = .success(try Self.ready(await source.fetchKeys()))
-        } catch {
-            result = .failure(Self.unavailable(error))
-        }
-        // A task that was cancelled says nothing of the source: the next may try at once.
-        let isCancelled = Task.isCancelled
-        switch result {
-        case .success(let keys): cache.received(keys, at: clock())
-        case .failure where isCancelled: break
-        case .failure: cache.failed(at: clock())
-        }
-        isFetching = false
+        fetching = nil
         waiters.release()
-        guard case .failure(let failure) = result else { return nil }
-        return isCancelled ? Self.cancelled() : failure
     }
 
-    /// Waits until the fetch of another task is over.
+    /// Waits until the fetch is over.
     ///
     /// - Throws: `unavailable` if too many tasks wait; `cancelled`.
     private func wait() async throws(AuthTokenVerificationError) {
