@@ -72,10 +72,11 @@ public struct AuthTokenSessions: Sendable {
             throw Self.failure(error)
         }
         switch outcome {
-        case .first: return verified
+        case .first where end > verifier.clock(): return verified
         case .again where use == .session: return verified
         case .again, .taken: throw AuthTokenVerificationError(.replayed, "The challenge was used before.")
-        case .unknown: throw Self.wrongChallenge
+        // A challenge that has expired since the store was asked may have been used before, and forgotten.
+        case .first, .unknown: throw Self.wrongChallenge
         }
     }
 

@@ -206,6 +206,8 @@ extension AuthTokenVerifier {
             throw AuthTokenVerificationError(.store, "The memory of proofs failed.", underlying: error)
         }
         guard isNew else { throw AuthTokenVerificationError(.replayed, "The proof was used before.") }
+        // To a memory that was asked at the end of the proof's time, one that was used before is new again.
+        guard clock() < checked.until else { throw ProofRules.tooOld }
         return true
     }
 }

@@ -130,4 +130,35 @@ import Testing
         issuer.advance(1)
         for proof in ["c", "a"] { #expect(try await memory.remember(proof, until: Issuer.start + 2)) }
     }
+
+    /// The memory forgets a proof at the end of its time, which may come between the check and the answer.
+    @Test func aProofWhoseTimeEndsWhileTheMemoryIsAskedIsRefused() async throws {
+        let issuer = Issuer()
+        let memory = ProofsInMemory(limit: 10, clock: issuer.clock)
+        let slow = SlowMemory(memory: memory) { issuer.advance(1) }
+        func verifier(_ proofs: any ProofMemory) -> AuthTokenVerifier {
+            AuthTokenVerifier(keys: issuer.keys(), issuer: Issuer.name, requireProof: true, proofs: proofs)
+        }
+        let text = try issuer.token(isBound: true)
+        let proof = try issuer.proof(of: text)
+        _ = try await verifier(memory).verify(text, for: .ann(), proof: proof)
+        issuer.advance(89)
+        await #expect(throws: AuthTokenVerificationError.of(.replayed)) {
+            try await verifier(memory).verify(text, for: .ann(), proof: proof)
+        }
+        await #expect(throws: AuthTokenVerificationError.of(.noProof)) {
+            try await verifier(slow).verify(text, for: .ann(), proof: proof)
+        }
+    }
+}
+
+/// Something happens before it is asked.
+private struct SlowMemory: ProofMemory {
+    let memory: ProofsInMemory
+    let before: @Sendable () -> Void
+
+    func remember(_ proof: String, until expiry: Int64) async throws -> Bool {
+        before()
+        return try await memory.remember(proof, until: expiry)
+    }
 }

@@ -197,6 +197,27 @@ import Testing
         }
     }
 
+    /// The store forgets a use at the end of the challenge, which may come between the check and the answer.
+    @Test func aChallengeThatEndsWhileTheStoreIsAskedIsRefused() async throws {
+        let (issuer, key) = (Issuer(), ChallengeKey())
+        let store = ChallengesInMemory(limit: 10, clock: issuer.clock)
+        let slow = SlowStore(store: store) { issuer.advance(1) }
+        func sessions(_ store: any ChallengeStore) -> AuthTokenSessions {
+            AuthTokenSessions(
+                verifier: issuer.verifier(), key: key, challenges: store, challengeLifetime: 1_000)
+        }
+        let challenge = sessions(store).makeChallenge()
+        _ = try await sessions(store).admit(try issuer.token(challenge), for: .ann())
+        issuer.advance(999)
+        let late = try issuer.token(challenge)
+        await #expect(throws: AuthTokenVerificationError.of(.replayed)) {
+            try await sessions(store).admit(late, for: .ann())
+        }
+        await #expect(throws: AuthTokenVerificationError.of(.wrongChallenge)) {
+            try await sessions(slow).admit(late, for: .ann())
+        }
+    }
+
     // MARK: The store
 
     /// A used challenge is never displaced: a further one is refused instead.
@@ -249,4 +270,19 @@ private struct BrokenStore: ChallengeStore {
         _ challenge: String, by token: String, until expiry: Int64, isOver: Bool
     ) async throws -> ChallengeUse { throw Broken() }
     func end(_ challenge: String, until expiry: Int64) async throws { throw Broken() }
+}
+
+/// Something happens before it is asked.
+private struct SlowStore: ChallengeStore {
+    let store: ChallengesInMemory
+    let before: @Sendable () -> Void
+
+    func use(
+        _ challenge: String, by token: String, until expiry: Int64, isOver: Bool
+    ) async throws -> ChallengeUse {
+        before()
+        return try await store.use(challenge, by: token, until: expiry, isOver: isOver)
+    }
+
+    func end(_ challenge: String, until expiry: Int64) async throws { try await store.end(challenge, until: expiry) }
 }

@@ -30,11 +30,13 @@ struct ProofRules {
         }
         let end = proof.issuedAt + Self.window + leeway
         guard proof.issuedAt <= now + leeway, now < end else {
-            throw Self.refusal("The proof is too old, or of the future.")
+            throw Self.tooOld
         }
         // Two keys may use one identifier.
         return (DPoPProof.hash(of: "\(proof.keyThumbprint) \(proof.identifier)"), end)
     }
+
+    static var tooOld: AuthTokenVerificationError { refusal("The proof is too old, or of the future.") }
 
     private static func refusal(
         _ message: String, _ underlying: (any Error)? = nil, fileID: StaticString = #fileID, line: UInt = #line
