@@ -9,7 +9,7 @@ struct ChallengeBook: Sendable {
     /// The greatest number of challenges that are remembered.
     let limit: Int
     private var used: [String: Use] = [:]
-    private var sweepSize = 1024
+    private var sweeps = Sweeps()
 
     init(limit: Int) { self.limit = limit }
 
@@ -39,13 +39,13 @@ struct ChallengeBook: Sendable {
             guard used.count < limit else { return false }
         }
         used[challenge] = use
+        sweeps.added(use.expiry)
         return true
     }
 
-    /// Looks at all uses when they are twice as many as after the last look.
     private mutating func sweep(at now: Int64) {
-        guard used.count >= min(sweepSize, limit) else { return }
+        guard sweeps.isDue(used.count, of: limit, at: now) else { return }
         used = used.filter { $0.value.expiry > now }
-        sweepSize = max(1024, used.count * 2)
+        sweeps.swept(leaving: used.values.lazy.map(\.expiry))
     }
 }

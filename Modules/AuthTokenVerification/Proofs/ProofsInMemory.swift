@@ -8,7 +8,7 @@ public actor ProofsInMemory: ProofMemory {
     public static let limit = 100_000
 
     private var proofs: [String: Int64] = [:]
-    private var sweepSize = 1024
+    private var sweeps = Sweeps()
     private let limit: Int
     private let clock: @Sendable () -> Int64
 
@@ -23,12 +23,13 @@ public actor ProofsInMemory: ProofMemory {
     public func remember(_ proof: String, until expiry: Int64) throws -> Bool {
         let now = clock()
         if let end = proofs[proof], end > now { return false }
-        if proofs.count >= min(sweepSize, limit) {
+        if sweeps.isDue(proofs.count, of: limit, at: now) {
             proofs = proofs.filter { $0.value > now }
-            sweepSize = max(1024, proofs.count * 2)
+            sweeps.swept(leaving: proofs.values)
         }
         guard proofs.count < limit else { throw Full() }
         proofs[proof] = expiry
+        sweeps.added(expiry)
         return true
     }
 }
