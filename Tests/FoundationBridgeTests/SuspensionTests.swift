@@ -43,4 +43,47 @@ import Testing
         #expect(client.seen.errors.isEmpty)
         withExtendedLifetime(configuration) {}
     }
+
+    /// What came while the task was suspended is not passed on when it is resumed.
+    @Test(arguments: [false, true]) func nothingThatWasHeldIsDeliveredAfterAWithdrawal(inParts: Bool) async throws {
+        let server = try RecordingServer(body: "held")
+        let collector = Collector()
+        let (session, client) = (IdleProtocol.session(delegate: inParts ? collector : nil), LoaderClient())
+        defer { session.invalidateAndCancel() }
+        let request = try URLRequest(url: server.url())
+        let task = session.dataTask(with: request)
+        let native = try NativeTask(task)
+        let binding = Bindings.binding(of: tenant.loading.makeSession(), upTo: .megabytes(1))
+        let order = try LoadOrder(request, native, binding)
+        #expect((order.delegateQueue != nil) == inParts)
+        let loader = IdleProtocol(task: task, cachedResponse: nil, client: client)
+        let delivery = TaskDelivery(loader, client, on: native.queue)
+        native.queue.sync { delivery.pause() }
+        let load = BridgedLoad(order, delivery)
+        #expect(try await eventually { native.queue.sync { delivery.isHolding } })
+        tenant.gate.withdraw()
+        native.queue.sync { load.resume() }
+        #expect(try await eventually { !client.seen.errors.isEmpty })
+        #expect(client.seen.errors.first?.loadError?.code == .withdrawn)
+        #expect(client.seen.heads == 0 && client.seen.bytes == 0 && client.seen.ends == 0)
+    }
+
+    /// Of a body that is passed on whole, FoundationNetworking tells the app with the end.
+    @Test func aWholeBodyIsNotToldAfterAWithdrawal() async throws {
+        let (session, client) = (IdleProtocol.session(), LoaderClient())
+        defer { session.invalidateAndCancel() }
+        let task = session.dataTask(with: try #require(URL(string: "http://127.0.0.1:9/")))
+        let queue = try NativeTask(task).queue
+        let loader = IdleProtocol(task: task, cachedResponse: nil, client: client)
+        let delivery = TaskDelivery(loader, client, on: queue)
+        let permitted = PermittedDelivery(delivery, of: tenant.loading.makeSession())
+        #expect(try await permitted.deliver(.body(Data("whole".utf8))))
+        queue.sync { delivery.pause() }
+        let end = Task { try await permitted.deliver(.end) }
+        #expect(try await eventually { queue.sync { delivery.isHolding } })
+        tenant.gate.withdraw()
+        queue.sync { delivery.resume() }
+        await #expect(throws: LoadError.self) { try await end.value }
+        #expect(client.seen.bytes == 5 && client.seen.ends == 0)
+    }
 }

@@ -29,31 +29,33 @@ struct BridgedLoad {
     }
 
     private static func run(_ order: LoadOrder, _ delivery: TaskDelivery) async {
+        let permitted = PermittedDelivery(delivery, of: order.binding.session)
         do throws(LoadError) {
-            try await load(order, delivery)
-            _ = await delivery.deliver(.end)
+            try await load(order, permitted)
+            _ = try await permitted.deliver(.end)
         } catch {
-            _ = await delivery.deliver(.failure(URLError(error, loading: order.url)))
+            await permitted.fail(URLError(error, loading: order.url))
         }
     }
 
-    private static func load(_ order: LoadOrder, _ delivery: TaskDelivery) async throws(LoadError) {
+    private static func load(_ order: LoadOrder, _ delivery: PermittedDelivery) async throws(LoadError) {
         guard let queue = order.delegateQueue else { return try await loadWhole(order, delivery) }
         let response = try await order.binding.session.bytes(for: order.request)
-        guard await delivery.deliver(.head(try NativeResponse.head(response))) else { return response.body.discard() }
+        let head = try NativeResponse.head(response)
+        guard try await delivery.deliver(.head(head)) else { return response.body.discard() }
         while let chunk = try await response.body.next() {
-            guard await delivery.deliver(.body(Data(chunk))) else { return response.body.discard() }
+            guard try await delivery.deliver(.body(Data(chunk))) else { return response.body.discard() }
             await turn(of: queue)
         }
     }
 
-    private static func loadWhole(_ order: LoadOrder, _ delivery: TaskDelivery) async throws(LoadError) {
+    private static func loadWhole(_ order: LoadOrder, _ delivery: PermittedDelivery) async throws(LoadError) {
         let limit = order.binding.limit
         let response = try await order.binding.session.answer(to: order.request, collectingUpTo: limit)
         let head = try NativeResponse.head(response)
         let body = try await response.body.collect(upTo: limit)
-        guard await delivery.deliver(.head(head)), !body.isEmpty else { return }
-        _ = await delivery.deliver(.body(Data(body)))
+        guard try await delivery.deliver(.head(head)), !body.isEmpty else { return }
+        _ = try await delivery.deliver(.body(Data(body)))
     }
 
     /// Returns when the delegate has processed what it was given before, or when the load is cancelled.

@@ -13,7 +13,7 @@ final class TaskDelivery: @unchecked Sendable {
     private let queue: DispatchQueue
     private var target: (any URLProtocolClient, URLProtocol)?
     private var isPaused = false
-    private var waiting: (Event, CheckedContinuation<Bool, Never>)?
+    private var waiting: CheckedContinuation<Outcome, Never>?
 
     enum Event: Sendable {
         case head(HTTPURLResponse)
@@ -22,31 +22,37 @@ final class TaskDelivery: @unchecked Sendable {
         case failure(URLError)
     }
 
+    enum Outcome: Sendable {
+        case delivered
+        /// The task was suspended, and goes on. Nothing was delivered: the event may not be fit for it any more.
+        case held
+        /// The task has ended, and nothing was delivered.
+        case over
+    }
+
     init(_ loader: URLProtocol, _ client: any URLProtocolClient, on queue: DispatchQueue) {
         target = (client, loader)
         self.queue = queue
     }
 
-    /// Delivers one part as soon as the task is not suspended; parts are delivered one after the other.
-    ///
-    /// - Returns: false if the task has ended and nothing was delivered.
-    func deliver(_ event: Event) async -> Bool {
+    /// Delivers one part; parts are delivered one after the other. In a suspended task, waits until it goes on.
+    func deliver(_ event: Event) async -> Outcome {
         await withCheckedContinuation { continuation in
             queue.async { self.take(event, continuation) }
         }
     }
 
-    private func take(_ event: Event, _ continuation: CheckedContinuation<Bool, Never>) {
+    private func take(_ event: Event, _ continuation: CheckedContinuation<Outcome, Never>) {
         dispatchPrecondition(condition: .onQueue(queue))
         if target != nil, isPaused {
-            waiting = (event, continuation)
+            waiting = continuation
         } else {
             continuation.resume(returning: handOver(event))
         }
     }
 
-    private func handOver(_ event: Event) -> Bool {
-        guard let (client, loader) = target else { return false }
+    private func handOver(_ event: Event) -> Outcome {
+        guard let (client, loader) = target else { return .over }
         switch event {
         case .head(let response): client.urlProtocol(loader, didReceive: response, cacheStoragePolicy: .notAllowed)
         case .body(let data): client.urlProtocol(loader, didLoad: data)
@@ -57,10 +63,16 @@ final class TaskDelivery: @unchecked Sendable {
             target = nil
             client.urlProtocol(loader, didFailWithError: error)
         }
-        return true
+        return .delivered
     }
 
     // MARK: On the queue
+
+    /// Whether a part waits until the task goes on.
+    var isHolding: Bool {
+        dispatchPrecondition(condition: .onQueue(queue))
+        return waiting != nil
+    }
 
     func pause() {
         dispatchPrecondition(condition: .onQueue(queue))
@@ -80,8 +92,5 @@ final class TaskDelivery: @unchecked Sendable {
         letGo()
     }
 
-    private func letGo() {
-        guard let (event, continuation) = waiting.take() else { return }
-        continuation.resume(returning: handOver(event))
-    }
+    private func letGo() { waiting.take()?.resume(returning: .held) }
 }

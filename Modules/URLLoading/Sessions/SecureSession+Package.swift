@@ -10,6 +10,9 @@ extension SecureSession {
         try await response(to: request, collectsUpTo: limit, nil)
     }
 
+    /// The time from now until the next withdrawal; for what keeps parts of an answer before it hands them on.
+    package var accessPeriod: AccessPeriod { engine.withdrawals.period }
+
     /// Whether loads go direct without asking a policy.
     package var goesDirect: Bool { isSystem }
 }
