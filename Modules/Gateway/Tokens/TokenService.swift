@@ -4,6 +4,10 @@ internal import SallyportWire
 
 /// Issues and verifies auth tokens. Works on snapshots, so that signing waits for nothing.
 struct TokenService: Sendable {
+    /// By how many seconds a token may be of the future: the clocks of a fleet's gateways differ, and a token that one
+    /// of them has just issued is verified by another.
+    static let beginsLeeway: Int64 = 30
+
     let current: CurrentState
 
     /// Issues a token for an admitted instance.
@@ -45,7 +49,7 @@ struct TokenService: Sendable {
         else { return (.malformed, nil) }
         let now = Int64(current.clock().timeIntervalSince1970)
         guard now < claims.expires else { return (.expired, claims) }
-        guard claims.begins <= now else { return (.notYetValid, claims) }
+        guard claims.begins <= now + Self.beginsLeeway else { return (.notYetValid, claims) }
         return (state.policy.standing(of: claims), claims)
     }
 }

@@ -96,6 +96,16 @@ import Testing
             try await issuer.service.verify(issuer.forged { $0.notBefore = $0.issuedAt + 60 }).verdict == .notYetValid)
     }
 
+    /// The clock of the gateway that issued it may be ahead.
+    @Test func aTokenMayBeginHalfAMinuteAhead() async throws {
+        let issuer = try await TokenIssuer()
+        for (ahead, verdict) in [(30, .valid), (31, .notYetValid)] as [(Int64, AuthTokenAPI.Verdict)] {
+            #expect(try await issuer.service.verify(issuer.forged { $0.issuedAt += ahead }).verdict == verdict)
+            let later = try await issuer.forged { $0.notBefore = $0.issuedAt + ahead }
+            #expect(issuer.service.verify(later).verdict == verdict)
+        }
+    }
+
     @Test(arguments: [AdministrationCommand.Withdrawal.block, .lock, .wipe])
     func aWithdrawnInstanceIsRefusedAtOnce(_ withdrawal: AdministrationCommand.Withdrawal) async throws {
         let issuer = try await TokenIssuer()
