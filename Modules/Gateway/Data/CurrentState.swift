@@ -40,6 +40,11 @@ final class CurrentState: Sendable {
 
     func update(_ new: GatewayState) { state.withLock { $0.value = new } }
 
+    /// Reads what is new, before something is refused because it is not known here.
+    ///
+    /// - Returns: whether ``value`` has all that there was at the call.
+    func catchUp() async -> Bool { await follow() }
+
     /// Reads a client's certificate issued by an authority that is accepted now.
     func presented(_ der: [UInt8]) throws(GatewayError) -> PresentedCertificate {
         let now = clock()
@@ -88,7 +93,7 @@ extension CurrentState: RelayPolicy {
             return judgement.verdict
         }
 
-        func catchUp() async -> Bool { await current.follow() }
+        func catchUp() async -> Bool { await current.catchUp() }
 
         /// A renewal does not end a tunnel, but the end of the authority that issued its certificate does: with that
         /// authority's leaked key, a certificate with any instance's serial number could have been made.

@@ -57,7 +57,7 @@ struct TokenEndpoints: Sendable {
             body: .init(byteBuffer: .init(bytes: try WireJSON.encode(answer))))
     }
 
-    /// Verifies a token: the result is in a header field, and the status is always 200.
+    /// Verifies a token: the result is in a header field, and the status is 200 whatever it is.
     ///
     /// The claims are returned for a valid token only: a caller that reads the user without checking the result gets no
     /// user.
@@ -68,7 +68,7 @@ struct TokenEndpoints: Sendable {
                 .limited, "More than \(Int(RatePace.verifications.rate)) tokens a second for long: wait a second.")
         }
         let token = HTTPField.Name(AuthTokenAPI.Field.token).flatMap { request.headers[$0] } ?? ""
-        let (verdict, claims) = service.verify(token)
+        let (verdict, claims) = try await service.judge(token)
         metrics.verifications.add(1, "\(verdict)")
         if verdict == .malformed { await verifying.charges(source, RatePace.priceOfMalformed - 1) }
         var headers: HTTPFields = [.contentType: "text/plain", .cacheControl: "no-store"]

@@ -54,7 +54,32 @@ struct TokenService: Sendable {
     }
 }
 
+extension TokenService {
+    /// As ``verify(_:)``, but before a token is refused because its instance or user is not known here, the fleet is
+    /// followed: another gateway may have just made them, and app servers take the refusal for a final one.
+    ///
+    /// - Throws: `unreachable` if the fleet cannot be followed now.
+    func judge(
+        _ token: String
+    ) async throws(GatewayError) -> (verdict: AuthTokenAPI.Verdict, claims: AuthTokenClaims?) {
+        let first = verify(token)
+        guard let claims = first.claims, first.verdict == .withdrawn || first.verdict == .userRemoved,
+            !current.value.policy.knows(claims)
+        else { return first }
+        guard await current.catchUp() else {
+            throw GatewayError(
+                .unreachable, "The token's instance or user is not known here, and the fleet cannot be followed.")
+        }
+        return verify(token)
+    }
+}
+
 extension RelaySnapshot {
+    /// Whether there are the token's instance and user, whatever their status.
+    fileprivate func knows(_ claims: AuthTokenClaims) -> Bool {
+        isThere(claims.user, asUserOf: claims.instance) && record(of: claims.instance) != nil
+    }
+
     /// The status of the token's user and instance: the user first, since without a user the instance is withdrawn too.
     func standing(of claims: AuthTokenClaims) -> AuthTokenAPI.Verdict {
         guard isThere(claims.user, asUserOf: claims.instance) else { return .userRemoved }

@@ -134,6 +134,35 @@ import Testing
         await #expect(throws: GatewayError(.forbidden, "")) { try await issuer.token() }
     }
 
+    /// Another gateway has made the instance a moment ago.
+    @Test func aTokenOfAnInstanceThatIsNotKnownHereIsJudgedOnceTheFleetWasFollowed() async throws {
+        let fixture = try await DataFixture()
+        try await fixture.data.renewTokenKeys()
+        let (store, data) = try await fixture.faulty()
+        let (here, there) = (
+            TokenService(current: await data.currentState()),
+            TokenService(current: await fixture.data.currentState())
+        )
+        let instance = try await fixture.enroll(fixture.link(), DataFixture.request())
+        let request = AuthTokenAPI.Request(challenge: "c1", server: "app.example", jkt: nil)
+        let record = try await fixture.data.admitted(instance)
+        let token = try there.issue(request, to: record, by: await fixture.data.settings).token
+        #expect(here.verify(token).verdict == .withdrawn)
+        store.set(.fails)
+        await #expect(throws: GatewayError(.unreachable, "")) { _ = try await here.judge(token) }
+        store.set(nil)
+        #expect(try await here.judge(token).verdict == .valid)
+        // What is known here is judged without the fleet.
+        store.set(.fails)
+        #expect(try await here.judge(token).verdict == .valid)
+        store.set(nil)
+        try await fixture.perform(.withdraw(instance: instance.name.instance.description, .block))
+        try await data.catchUp()
+        store.set(.fails)
+        #expect(try await here.judge(token).verdict == .withdrawn)
+        withExtendedLifetime(data) {}
+    }
+
     /// Another instance, app or user than the record's, even under a true signature.
     @Test func aTokenThatDoesNotMatchItsInstanceIsRefused() async throws {
         let issuer = try await TokenIssuer()
