@@ -6,15 +6,24 @@ struct Rotation: Sendable {
 
     /// Where the walk continues; nil if none is in progress.
     private(set) var cursor: [UInt8]?
+    /// The data key that was the current one when the walk was at the start.
+    private var key: UInt32 = 0
     private var damaged = 0
     private var waiters: [Waiter] = []
 
     /// The start of the tree: no place is before it.
     private static let start: [UInt8] = [0]
 
-    var isUnderWay: Bool { cursor != nil }
+    mutating func begin(for key: UInt32) { (cursor, self.key, damaged) = (Self.start, key, 0) }
 
-    mutating func begin() { (cursor, damaged) = (Self.start, 0) }
+    /// Where the walk continues while `key` is the current data key; nil if none is in progress.
+    ///
+    /// It starts again if it began under another key: the records behind it have that one, which is forgotten at the
+    /// end of the walk.
+    mutating func cursor(for key: UInt32) -> [UInt8]? {
+        if cursor != nil, self.key != key { begin(for: key) }
+        return cursor
+    }
 
     /// Records a batch; true if the walk has ended and every record has the current key.
     mutating func advance(to next: [UInt8]?, damaged: Int) -> Bool {

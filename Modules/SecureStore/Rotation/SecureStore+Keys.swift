@@ -74,7 +74,7 @@ extension SecureStore {
     }
 
     func startRotation() {
-        upkeep.beginRotation()
+        upkeep.beginRotation(for: ring.currentID)
         writer?.startBackgroundWork()
     }
 }
@@ -84,8 +84,9 @@ struct RotationWork: Sendable {
     let ring: KeyRing
     let upkeep: Upkeep
 
+    /// The key that is current here is current until the part has finished: keys change only between parts.
     func nextPart() -> Writer.Part? {
-        guard let cursor = upkeep.cursor else { return nil }
+        guard let cursor = upkeep.cursor(for: ring.currentID) else { return nil }
         return Writer.Part.transaction(ring: ring) {
             try $0.reencrypt(from: cursor)
         } finish: { result in

@@ -37,7 +37,10 @@ final class Upkeep: Sendable {
     /// Where the walk continues; nil if none is in progress.
     var cursor: [UInt8]? { state.withLock { $0.rotation.cursor } }
 
-    func beginRotation() { state.withLock { $0.rotation.begin() } }
+    /// Where the walk continues while `key` is the current data key; it starts again if it began under another one.
+    func cursor(for key: UInt32) -> [UInt8]? { state.withLock { $0.rotation.cursor(for: key) } }
+
+    func beginRotation(for key: UInt32) { state.withLock { $0.rotation.begin(for: key) } }
 
     func advanceRotation(to next: [UInt8]?, damaged: Int) -> Bool {
         state.withLock { $0.rotation.advance(to: next, damaged: damaged) }

@@ -98,6 +98,27 @@ import Testing
         try check(store, 220)
     }
 
+    @Test(.timeLimit(.minutes(1))) func aKeyThatIsMadeDuringAWalkMakesItStartAgain() async throws {
+        let fixture = try StoreFixture()
+        let store = try await fixture.open(Self.idle)
+        try await fill(store, 3000)
+        try await store.rotateDataKey()
+        // One batch of the walk, as the writer's thread does it, and no more.
+        store.upkeep.beginRotation(for: store.ring.currentID)
+        let batch = try #require(RotationWork(ring: store.ring, upkeep: store.upkeep).nextPart())
+        #expect(store.writer?.enqueue(batch) == true)
+        try await store.write { _ in }
+        #expect(try keysInUse(store) == [1, 2])
+        try await store.rotateDataKey()
+        store.writer?.startBackgroundWork()
+        try await store.finishRotation()
+        #expect(try keysInUse(store) == [3])
+        #expect(store.ring.dataKeys.map(\.id) == [3])
+        store.close()
+        let again = try await fixture.open(Self.idle)
+        try check(again, 3000)
+    }
+
     @Test func writersGoOnWhileARotationIsUnderWay() async throws {
         let fixture = try StoreFixture()
         let store = try await fixture.open()
