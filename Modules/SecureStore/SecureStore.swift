@@ -146,16 +146,33 @@ public final class SecureStore: Sendable {
     /// Destroys the keys, then the data, and closes the store. Once the destruction of the keys is synced, nothing in
     /// the directory is readable; the next ``open(at:protectedBy:options:)`` finishes an interrupted wipe.
     ///
+    /// A store that was closed is wiped too, unless it has been opened again since. A second call waits for the end of
+    /// the first, and does nothing if that has succeeded.
+    ///
     /// Flash memory, copy-on-write file systems and backups may keep old blocks.
+    ///
+    /// - Throws: ``StoreError/Code/readOnly``; ``StoreError/Code/inUse`` if this store was closed, and is open for
+    ///   writing elsewhere or in this process: nothing is changed then; ``StoreError/Code/fileSystem``.
     @concurrent
     public func wipe() async throws(StoreError) {
         guard let writer else { throw StoreError(.readOnly, "The store was opened read-only.") }
-        upkeep.beginWipe()
+        await upkeep.beginWipe()
         defer { if upkeep.endWipe() { close() } }
         writer.stop {}
         environment.close()
-        try StoreDirectory.wipe(path, protectedBy: upkeep.protector)
-        close()
+        guard !upkeep.isWiped else { return }
+        try destroy()
+        upkeep.noteWiped()
+    }
+
+    /// Once the store is closed, another process may have it open: the wipe then claims the directory as an opening
+    /// does.
+    private func destroy() throws(StoreError) {
+        let protector = upkeep.protector
+        guard !upkeep.isClaimHeld else { return try StoreDirectory.wipe(path, protectedBy: protector) }
+        try Self.exclusively(at: path) { real throws(StoreError) in
+            try StoreDirectory.wipe(real, protectedBy: protector)
+        }
     }
 }
 
@@ -171,11 +188,11 @@ private struct Closing: Sendable {
         upkeep.endRotation(StoreError(.closed, "The store is closed."))
         hub.end()
         environment.close()
-        guard upkeep.mayRelease() else { return }
+        guard upkeep.beginRelease() else { return }
         upkeep.releaseLock()
-        guard upkeep.leave() else { return }
         ring.clear()
         OpenDirectories.leave(path)
+        upkeep.endRelease()
     }
 }
 

@@ -241,7 +241,7 @@ import Testing
     @Test func aStoreThatIsClosedDuringAWipeKeepsItsDirectoryUntilTheEndOfTheWipe() async throws {
         let fixture = try StoreFixture()
         let store = try await fixture.open()
-        store.upkeep.beginWipe()
+        await store.upkeep.beginWipe()
         store.close()
         #expect(await #expect(throws: StoreError.self) { try await fixture.open() }?.code == .inUse)
         #expect(store.upkeep.endWipe())

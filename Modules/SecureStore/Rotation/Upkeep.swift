@@ -1,7 +1,7 @@
 internal import SallyportBase
 
-/// What an open store has besides its data: its key file and protector, the progress of a rotation, and the claims to
-/// the directory that closing releases.
+/// What an open store has besides its data: its key file and protector, the progress of a rotation, and the claim to the
+/// directory that closing releases.
 ///
 /// A lock and not an actor, because it is used by the writer's thread and in a `deinit`.
 final class Upkeep: Sendable {
@@ -9,20 +9,13 @@ final class Upkeep: Sendable {
         var keyFile: KeyRingFile
         var protector: any KeyProtector
         var rotation = Rotation()
-        /// Nil if the store is read only, and once it is closed.
-        var writerLock: WriterLock?
-        /// Whether the directory is registered in ``OpenDirectories``.
-        var isEntered = true
-        /// How many wipes are under way.
-        var wipes = 0
-        /// Whether the store was closed during a wipe.
-        var isReleaseDue = false
+        var claim: DirectoryClaim
     }
 
     private let state: Lock<State>
 
     init(_ keyFile: KeyRingFile, _ protector: any KeyProtector, _ writerLock: WriterLock?) {
-        state = Lock(State(keyFile: keyFile, protector: protector, writerLock: writerLock))
+        state = Lock(State(keyFile: keyFile, protector: protector, claim: DirectoryClaim(writerLock)))
     }
 
     var keyFile: KeyRingFile { state.withLock { $0.keyFile } }
@@ -56,33 +49,33 @@ final class Upkeep: Sendable {
 
     // MARK: The end
 
-    /// From here on, closing the store keeps the claims to its directory, so that no other opening finds it half wiped.
-    func beginWipe() { state.withLock { $0.wipes += 1 } }
+    /// Returns when it is a wipe's turn: not beside another wipe, nor while closing releases the claim. From then on,
+    /// closing the store keeps the claim, so that no other opening finds the directory half wiped.
+    func beginWipe() async {
+        await withCheckedContinuation { (wipe: DirectoryClaim.Waiter) in
+            state.withLock { $0.claim.wait(wipe) }?.resume()
+        }
+    }
 
-    /// - Returns: whether the store was closed meanwhile, and must be closed again.
+    /// Whether the store still claims its directory: not once it is closed.
+    var isClaimHeld: Bool { state.withLock { $0.claim.isHeld } }
+    var isWiped: Bool { state.withLock { $0.claim.isWiped } }
+
+    func noteWiped() { state.withLock { $0.claim.noteWiped() } }
+
+    /// - Returns: whether the store must be closed now.
     func endWipe() -> Bool {
-        state.withLock { state in
-            state.wipes -= 1
-            return state.wipes == 0 && state.isReleaseDue
-        }
+        let (next, isReleaseDue) = state.withLock { $0.claim.endWipe() }
+        next?.resume()
+        return isReleaseDue
     }
 
-    /// Whether closing may release the claims now; if not, the end of the wipe closes again.
-    func mayRelease() -> Bool {
-        state.withLock { state in
-            if state.wipes > 0 { state.isReleaseDue = true }
-            return state.wipes == 0
-        }
-    }
+    /// - Returns: whether the claim is to be released now, by the calls that follow. If a wipe has the turn, its end
+    ///   closes again.
+    func beginRelease() -> Bool { state.withLock { $0.claim.beginRelease() } }
 
     /// Releases the lock, so that another process can write.
-    func releaseLock() { state.withLock { $0.writerLock.take() }?.markClean() }
+    func releaseLock() { state.withLock { $0.claim.takeLock() }?.markClean() }
 
-    /// - Returns: whether this is the first call.
-    func leave() -> Bool {
-        state.withLock { state in
-            defer { state.isEntered = false }
-            return state.isEntered
-        }
-    }
+    func endRelease() { state.withLock { $0.claim.endRelease() }?.resume() }
 }
