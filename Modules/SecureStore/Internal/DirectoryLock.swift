@@ -1,6 +1,6 @@
 internal import Glibc
 
-/// The lock on a store's directory (flock(2)) under which its files are replaced.
+/// The lock on a store's directory (flock(2)) under which its files are replaced, or made.
 ///
 /// LMDB opens the data file and then the table of readers, each by its name. A process that opened the first before a
 /// replacement and the second after it would enter itself in another file's table: nothing would keep its pages, and
@@ -24,8 +24,34 @@ enum DirectoryLock {
         try hold(LOCK_EX, directory, body)
     }
 
+    /// Runs `body` as the only one that fills a directory, which becomes a store when it gets another name.
+    ///
+    /// - Throws: ``StoreError/Code/inUse`` at once if another one fills it, or has just given it its other name.
+    static func whileMaking<Result>(
+        _ directory: String, _ body: () throws(StoreError) -> Result
+    ) throws(StoreError) -> Result {
+        try withDescriptor(of: directory) { descriptor throws(StoreError) in
+            guard flock(descriptor, LOCK_EX | LOCK_NB) == 0,
+                FileIdentity(descriptor: descriptor) == FileIdentity(directory)
+            else { throw StoreError(.inUse, "Another backup is made in \(directory).") }
+            return try body()
+        }
+    }
+
     private static func hold<Result>(
         _ mode: Int32, _ directory: String, _ body: () throws(StoreError) -> Result
+    ) throws(StoreError) -> Result {
+        try withDescriptor(of: directory) { descriptor throws(StoreError) in
+            for _ in 0..<attempts {
+                if flock(descriptor, mode | LOCK_NB) == 0 { return try body() }
+                usleep(pause)
+            }
+            throw StoreError(.inUse, "Another process opens or replaces the files of the store at \(directory).")
+        }
+    }
+
+    private static func withDescriptor<Result>(
+        of directory: String, _ body: (Int32) throws(StoreError) -> Result
     ) throws(StoreError) -> Result {
         let descriptor = unsafe open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         guard descriptor >= 0 else { throw Files.failure("open", directory) }
@@ -34,10 +60,6 @@ enum DirectoryLock {
             flock(descriptor, LOCK_UN)
             close(descriptor)
         }
-        for _ in 0..<attempts {
-            if flock(descriptor, mode | LOCK_NB) == 0 { return try body() }
-            usleep(pause)
-        }
-        throw StoreError(.inUse, "Another process opens or replaces the files of the store at \(directory).")
+        return try body(descriptor)
     }
 }

@@ -208,11 +208,16 @@ enum Files {
     /// Removes a directory with the files in it; if there is none, this is no error.
     static func removeDirectory(_ path: String) throws(StoreError) {
         guard exists(path) else { return }
+        try removeFiles(in: path)
+        guard unsafe rmdir(path) == 0 || errno == ENOENT else { throw failure("remove", path) }
+        try syncDirectory(of: path)
+    }
+
+    /// Removes the files in a directory.
+    static func removeFiles(in path: String) throws(StoreError) {
         for name in try names(in: path) {
             guard unsafe unlink("\(path)/\(name)") == 0 || errno == ENOENT else { throw failure("remove", path) }
         }
-        guard unsafe rmdir(path) == 0 || errno == ENOENT else { throw failure("remove", path) }
-        try syncDirectory(of: path)
     }
 
     private static func names(in path: String) throws(StoreError) -> [String] {
@@ -264,6 +269,14 @@ struct FileIdentity: Hashable, Sendable {
     init?(_ path: String) {
         var info = stat()
         guard unsafe stat(path, &info) == 0 else { return nil }
-        (device, number) = (info.st_dev, info.st_ino)
+        self.init(info)
     }
+
+    init?(descriptor: Int32) {
+        var info = stat()
+        guard unsafe fstat(descriptor, &info) == 0 else { return nil }
+        self.init(info)
+    }
+
+    private init(_ info: stat) { (device, number) = (info.st_dev, info.st_ino) }
 }

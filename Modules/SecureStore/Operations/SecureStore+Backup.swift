@@ -3,31 +3,37 @@ extension SecureStore {
     ///
     /// The copy is encrypted with the same keys, which it contains wrapped by the protector of that moment; it has no
     /// free space. Everything is verified during the copy. The directory appears when the copy is complete and durable,
-    /// or not at all; an interrupted copy leaves `PATH.partial`, which the next backup removes. The copy is itself a
+    /// or not at all; an interrupted copy leaves `PATH.partial`, which the next backup makes anew. The copy is itself a
     /// store, and can be verified or opened read-only.
     ///
     /// - Parameter target: must not exist, but its parent directory must.
     /// - Returns: the report on the copy, which is sound.
     /// - Throws: ``StoreError/Code/damaged`` if the store is damaged, ``StoreError/Code/full``,
+    ///   ``StoreError/Code/inUse`` if another backup with the same target is under way,
     ///   ``StoreError/Code/cancelled`` if the task is cancelled or the store closed meanwhile.
     @concurrent
     public func backup(to target: String) async throws(StoreError) -> VerificationReport {
+        try Self.checkIsNew(target)
+        let partial = "\(target).partial"
+        try Files.makeDirectory(partial)
+        return try DirectoryLock.whileMaking(partial) { () throws(StoreError) in
+            do throws(StoreError) {
+                // What an interrupted backup left.
+                try Files.removeFiles(in: partial)
+                let report = try copy(to: partial)
+                try Self.checkIsNew(target)
+                try Files.rename(partial, to: target)
+                return report
+            } catch {
+                try? Files.removeDirectory(partial)
+                throw error
+            }
+        }
+    }
+
+    private static func checkIsNew(_ target: String) throws(StoreError) {
         guard !Files.exists(target) else {
             throw StoreError(.fileSystem, "\(target) is there already; a backup makes a new directory.")
-        }
-        let partial = "\(target).partial"
-        try Files.removeDirectory(partial)
-        try Files.makeDirectory(partial)
-        do throws(StoreError) {
-            let report = try copy(to: partial)
-            guard !Files.exists(target) else {
-                throw StoreError(.fileSystem, "\(target) is there already; a backup makes a new directory.")
-            }
-            try Files.rename(partial, to: target)
-            return report
-        } catch {
-            try? Files.removeDirectory(partial)
-            throw error
         }
     }
 

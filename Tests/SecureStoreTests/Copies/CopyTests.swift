@@ -100,6 +100,25 @@ import Testing
         #expect(try Data(contentsOf: URL(fileURLWithPath: "\(backup)/data.mdb")) == before)
     }
 
+    @Test func aBackupBesideAnotherOneWithTheSameTargetIsRefusedAndLeavesItsFiles() async throws {
+        let store = try await fixture.open()
+        try await workload.perform(1, in: store)
+        let partial = "\(backup).partial"
+        try Files.makeDirectory(partial)
+        try Data([1]).write(to: URL(fileURLWithPath: "\(partial)/data.mdb"))
+        let other = open(partial, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        try #require(flock(other, LOCK_EX | LOCK_NB) == 0)
+        let error = await #expect(throws: StoreError.self) { try await store.backup(to: backup) }
+        #expect(error?.code == .inUse)
+        #expect(try FileManager.default.contentsOfDirectory(atPath: partial) == ["data.mdb"])
+        // The other one was interrupted. A child that another test forks may have the lock for a moment longer.
+        flock(other, LOCK_UN)
+        close(other)
+        #expect(try await store.backup(to: backup).isSound)
+        #expect(try await verify(backup).isSound)
+        #expect(!Files.exists(partial))
+    }
+
     @Test func aDamagedStoreIsNotBackedUp() async throws {
         try await fixture.fill(60)
         let image = DataImage(
