@@ -59,6 +59,40 @@ import Testing
         }
     }
 
+    /// A flipped bit in a branch page can hide a collection's sum, and not its records.
+    @Test func aRecordWhoseSumIsHiddenIsNotReplacedNorRemoved() async throws {
+        let fixture = try StoreFixture()
+        let store = try await fixture.open()
+        let texts: StoreCollection<String, String> = store.collection("letters", of: String.self)
+        try await store.write { try $0.set("A", for: "a", in: texts) }
+        try await store.write { $0.overwrite(texts.cipher.identifier, with: nil) }
+        let replaced = await #expect(throws: StoreError.self) {
+            try await store.write { try $0.set("B", for: "a", in: texts) }
+        }
+        let removed = await #expect(throws: StoreError.self) {
+            try await store.write { try $0.remove("a", from: texts) }
+        }
+        for error in [replaced, removed] {
+            #expect(error?.code == .damaged)
+            #expect(error?.message.contains("letters") == true)
+        }
+        #expect(try store.read { try $0.value(for: "a", in: texts) } == "A")
+        #expect(try store.statistics().records == 0)
+    }
+
+    @Test func countsOfAnySizeAreAddedUp() async throws {
+        let fixture = try StoreFixture()
+        let store = try await fixture.open()
+        let sum = try #require(CollectionSummary(bytes: [UInt8](repeating: 255, count: 40)))
+        for name in ["a", "b"] {
+            let texts: StoreCollection<String, String> = store.collection(name, of: String.self)
+            let place = texts.cipher.identifier
+            let record = try texts.cipher.seal(key: texts.fullName, value: sum.bytes, at: place)
+            try await store.write { $0.overwrite(place, with: record) }
+        }
+        #expect(try store.statistics().records == .max)
+    }
+
     @Test func aRecordCopiedOverAnotherIsRefusedAndNamed() async throws {
         let fixture = try StoreFixture()
         let store = try await fixture.open()

@@ -35,7 +35,7 @@ extension WriteTransaction {
         } else if collection.order == .ordered {
             try leave(bytes, orderOf: collection.cipher)
         }
-        try replace(nil, at: place, in: collection.cipher)
+        try replace(nil, at: place, in: collection.cipher, named: collection.fullName)
         tell(.removed(key: bytes), collection.cipher)
     }
 
@@ -43,7 +43,7 @@ extension WriteTransaction {
     public func removeAll<Key, Value>(from collection: StoreCollection<Key, Value>) throws(StoreError) {
         for (place, record) in try records(of: collection.cipher.identifier) {
             try removeWhatBelongs(to: record, at: place, in: collection.cipher)
-            try replace(nil, at: place, in: collection.cipher)
+            try replace(nil, at: place, in: collection.cipher, named: collection.fullName)
         }
         if collection.order == .ordered { try leaveAll(orderOf: collection.cipher) }
         tell(.removedAll, collection.cipher)

@@ -67,16 +67,26 @@ public final class WriteTransaction {
     /// Replaces a record and updates the collection's sum.
     ///
     /// - Parameter name: the name that is sealed with a new sum.
+    /// - Throws: ``StoreError/Code/damaged`` if there is a record of a collection that counts none: its sum is hidden, and
+    ///   one that begins anew would be wrong for good.
     func replace(
         _ new: [UInt8]?, at place: [UInt8], in cipher: RecordCipher, named name: [UInt8] = []
     ) throws(StoreError) {
         let old = try record(at: place)
         if old == nil, new == nil { return }
         var summary = try summary(of: cipher, named: name)
-        if let old { summary.sum.removed(old, at: place, key: cipher.sumKey) }
+        if let old {
+            guard summary.sum.count > 0 else { throw Self.uncounted(summary.title) }
+            summary.sum.removed(old, at: place, key: cipher.sumKey)
+        }
         if let new { summary.sum.added(new, at: place, key: cipher.sumKey) }
         changes.set(new, at: place)
         changes.set(summary, of: cipher.identifier)
+    }
+
+    private static func uncounted(_ title: String?) -> StoreError {
+        let collection = title.flatMap { $0.isEmpty ? nil : "Collection \($0)" } ?? "A collection"
+        return StoreError(.damaged, "\(collection) has a record, and its count and sum are of none.")
     }
 
     func summary(of cipher: RecordCipher, named name: [UInt8]) throws(StoreError) -> WriteSet.Summary {

@@ -51,10 +51,18 @@ extension SecureStore {
         let expiring = summaries.first { $0.name == ExpiryIndex.name }
         return StoreStatistics(
             collections: own.sorted { $0.name < $1.name },
-            records: summaries.reduce(0) { $0 + $1.sum.entries }, expiringRecords: expiring?.sum.entries ?? 0,
+            records: Self.total(summaries), expiringRecords: expiring?.sum.entries ?? 0,
             fileSize: figures.fileSize, usedSize: figures.usedSize, mapSize: figures.mapSize,
             lastCommit: figures.lastCommit, commits: counts.commits, writes: counts.parts, readers: figures.readers,
             dataKeys: ring.dataKeys.count, areKeysLocked: ring.memory.isLocked)
+    }
+
+    /// A count that damage made wrong may be of any size.
+    private static func total(_ summaries: [WriteSet.Summary]) -> Int {
+        summaries.reduce(0) { total, summary in
+            let (sum, isOver) = total.addingReportingOverflow(summary.sum.entries)
+            return isOver ? .max : sum
+        }
     }
 }
 
