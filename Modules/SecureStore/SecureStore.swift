@@ -70,7 +70,7 @@ public final class SecureStore: Sendable {
         let environment = try Environment(directory: path, options: options)
         self.environment = environment
         let wasLeftOpen = !isNew && (lock.map { !$0.wasClean } ?? WriterLock.wasLeftOpen(path))
-        recovery = try Self.checked(environment, at: path, ring, wasLeftOpen: wasLeftOpen)
+        recovery = try Self.checked(environment, at: path, ring, upkeep, wasLeftOpen: wasLeftOpen)
         let work = RotationWork(ring: ring, upkeep: upkeep)
         writer =
             options.isReadOnly
@@ -83,11 +83,12 @@ public final class SecureStore: Sendable {
 
     /// Checks the content of the environment, and closes it on an error, because idle readers retain it.
     private static func checked(
-        _ environment: Environment, at path: String, _ ring: KeyRing, wasLeftOpen: Bool
+        _ environment: Environment, at path: String, _ ring: KeyRing, _ upkeep: Upkeep, wasLeftOpen: Bool
     ) throws(StoreError) -> Recovery? {
         do throws(StoreError) {
             let recovery =
-                try wasLeftOpen || environment.isShort ? Recovery(environment, path: path, ring: ring) : nil
+                try wasLeftOpen || environment.isShort
+                ? Recovery(environment, path: path, ring: ring, upkeep: upkeep) : nil
             try RecordCheck.checkAnyOpens(in: environment, ring: ring)
             return recovery
         } catch {

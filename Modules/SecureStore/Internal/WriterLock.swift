@@ -30,10 +30,12 @@ final class WriterLock: Sendable {
         }
         wasClean = wasThere && Self.isEmpty(descriptor)
         let identifier = Array("\(getpid())".utf8)
-        ftruncate(descriptor, 0)
+        // The file must not be empty in between: the process may end there, or the disk be full.
         let written = unsafe identifier.withUnsafeBytes { unsafe pwrite(descriptor, $0.baseAddress, $0.count, 0) }
         // From here on an error also runs `deinit`, which closes the file: a second time would close another's.
-        guard written == identifier.count, fsync(descriptor) == 0 else { throw Files.failure("write", path) }
+        guard written == identifier.count, ftruncate(descriptor, off_t(written)) == 0, fsync(descriptor) == 0 else {
+            throw Files.failure("write", path)
+        }
     }
 
     deinit {

@@ -10,6 +10,8 @@ final class Upkeep: Sendable {
         var protector: any KeyProtector
         var rotation = Rotation()
         var claim: DirectoryClaim
+        /// Whether the last writer closed the store, or a check has found no damage since.
+        var isSound = true
     }
 
     private let state: Lock<State>
@@ -47,6 +49,11 @@ final class Upkeep: Sendable {
 
     func waitForRotation(_ waiter: Rotation.Waiter) { state.withLock { $0.rotation.wait(waiter) } }
 
+    // MARK: The check after an unclean close
+
+    func beginCheck() { state.withLock { $0.isSound = false } }
+    func noteSound() { state.withLock { $0.isSound = true } }
+
     // MARK: The end
 
     /// Returns when it is a wipe's turn: not beside another wipe, nor while closing releases the claim. From then on,
@@ -74,8 +81,12 @@ final class Upkeep: Sendable {
     ///   closes again.
     func beginRelease() -> Bool { state.withLock { $0.claim.beginRelease() } }
 
-    /// Releases the lock, so that another process can write.
-    func releaseLock() { state.withLock { $0.claim.takeLock() }?.markClean() }
+    /// Releases the lock, so that another process can write. An unclean close that was not looked into to the end stays
+    /// on record.
+    func releaseLock() {
+        let (lock, isSound) = state.withLock { ($0.claim.takeLock(), $0.isSound) }
+        if isSound { lock?.markClean() }
+    }
 
     func endRelease() { state.withLock { $0.claim.endRelease() }?.resume() }
 }

@@ -94,6 +94,40 @@ import Testing
         }
     }
 
+    @Test func aStoreThatIsClosedBeforeTheEndOfTheCheckIsLookedAtAgain() async throws {
+        let store = try await fixture.open()
+        try await workload.perform(1, in: store)
+        store.upkeep.beginCheck()
+        store.close()
+        let again = try await fixture.open()
+        #expect(try await again.verificationAfterUncleanClose()?.isSound == true)
+        again.close()
+        #expect(try await fixture.open().recovery == nil)
+    }
+
+    @Test func aStoreInWhichTheCheckFoundDamageIsLookedAtAgain() async throws {
+        try leave()
+        let data = "\(fixture.directory)/data.mdb"
+        let image = DataImage(content: Array(try Data(contentsOf: URL(fileURLWithPath: data))))
+        let byte = try #require(DataMap(image).bytes[.leafValue]?.last)
+        try Flip(part: .leafValue, offset: byte, bit: 1).perform(on: data)
+        for _ in 0..<2 {
+            let store = try await fixture.open()
+            #expect(try await store.verificationAfterUncleanClose()?.isSound == false)
+            store.close()
+        }
+    }
+
+    @Test func anOpeningThatFailsLeavesTheMarkOfAnUncleanClose() async throws {
+        try leave()
+        // The child may not write a byte into a file.
+        let child = try Child(["limit", fixture.directory, fixture.keyFile, "0"])
+        #expect(try child.readLines().last?.hasPrefix("error full") == true)
+        try child.wait()
+        let store = try await fixture.open()
+        #expect(try await store.verificationAfterUncleanClose()?.isSound == true)
+    }
+
     @Test func aStoreWithoutItsDataIsDamagedAndNotEmpty() async throws {
         let store = try await fixture.open()
         try await workload.perform(1, in: store)
