@@ -135,20 +135,23 @@ public final class SecureStore: Sendable {
     /// If it is called in the closure of a read or a write, it returns at once, and the store closes when that has
     /// ended.
     public func close() {
-        let closing = Closing(
-            path: path, ring: ring, environment: environment, upkeep: upkeep, hub: hub)
-        let close: @Sendable () -> Void = { [writer] in
+        let close: @Sendable () -> Void = { [writer, closing] in
             guard let writer else { return closing.run() }
             writer.stop { closing.run() }
         }
         if !environment.defersClosing(close) { close() }
     }
 
+    private var closing: Closing {
+        Closing(path: path, ring: ring, environment: environment, upkeep: upkeep, hub: hub)
+    }
+
     /// Destroys the keys, then the data, and closes the store. Once the destruction of the keys is synced, nothing in
     /// the directory is readable; the next ``open(at:protectedBy:options:)`` finishes an interrupted wipe.
     ///
     /// A store that was closed is wiped too, unless it has been opened again since. A second call waits for the end of
-    /// the first, and does nothing if that has succeeded.
+    /// the first, and does nothing if that has succeeded. If a wipe fails, the store stays unusable and claims its
+    /// directory until it is closed or wiped.
     ///
     /// Flash memory, copy-on-write file systems and backups may keep old blocks.
     ///
@@ -159,7 +162,7 @@ public final class SecureStore: Sendable {
         guard let writer else { throw StoreError(.readOnly, "The store was opened read-only.") }
         await upkeep.beginWipe()
         defer { if upkeep.endWipe() { close() } }
-        writer.stop {}
+        writer.stop { [closing] in closing.endWaiting() }
         environment.close()
         guard !upkeep.isWiped else { return }
         try destroy()
@@ -185,9 +188,14 @@ private struct Closing: Sendable {
     let upkeep: Upkeep
     let hub: ChangeHub
 
-    func run() {
+    /// Called when the writer has stopped: nothing that is waited for comes any more.
+    func endWaiting() {
         upkeep.endRotation(StoreError(.closed, "The store is closed."))
         hub.end()
+    }
+
+    func run() {
+        endWaiting()
         environment.close()
         guard upkeep.beginRelease() else { return }
         upkeep.releaseLock()

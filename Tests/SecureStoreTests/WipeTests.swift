@@ -69,6 +69,33 @@ import Testing
         #expect(await isWiped())
     }
 
+    @Test(.timeLimit(.minutes(1))) func aWipeThatFailsEndsWhatWaits() async throws {
+        let store = try await fixture.open()
+        try makeWipesFail()
+        let waiting = AsyncStream<Void>.makeStream()
+        async let rotation = withCheckedContinuation { (waiter: Rotation.Waiter) in
+            store.upkeep.waitForRotation(waiter)
+            waiting.continuation.finish()
+        }
+        let changes = store.changes(in: texts(store))
+        async let told = Self.count(changes)
+        for await _ in waiting.stream {}
+        await #expect(throws: StoreError.self) { try await store.wipe() }
+        let (outcome, count) = await (rotation, told)
+        #expect(outcome?.code == .closed)
+        #expect(count == 0)
+        store.close()
+    }
+
+    private static func count(_ changes: StoreChanges<String>) async -> Int {
+        var count = 0
+        for await _ in changes { count += 1 }
+        return count
+    }
+
+    /// Makes one step of each wipe fail: a directory is no file that can be overwritten.
+    private func makeWipesFail() throws { try Files.makeDirectory("\(fixture.directory)/keys.new") }
+
     @Test func aWipeThatSucceededIsNotRepeatedOnANewStore() async throws {
         let store = try await fixture.open()
         try await store.wipe()
