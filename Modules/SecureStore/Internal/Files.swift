@@ -130,10 +130,16 @@ enum Files {
 
     /// Replaces a file's content: after a crash, either the old or the new content is there completely.
     static func replace(_ path: String, with bytes: [UInt8], mode: mode_t) throws(StoreError) {
+        try put(bytes, at: path, mode: mode)
+        try syncDirectory(of: path)
+    }
+
+    /// As ``replace(_:with:mode:)``, but a loss of power may still bring the old content back.
+    private static func put(_ bytes: [UInt8], at path: String, mode: mode_t) throws(StoreError) {
         let temporary = path + ".new"
         unsafe _ = unlink(temporary)
         try write(bytes, to: temporary, mode: mode, mustBeNew: true)
-        try rename(temporary, to: path)
+        guard unsafe Glibc.rename(temporary, path) == 0 else { throw failure("rename", temporary) }
     }
 
     /// Creates a file that must not exist yet: completely, or not at all.
@@ -149,17 +155,28 @@ enum Files {
         try syncDirectory(of: path)
     }
 
-    /// As ``replace(_:with:mode:)``, and overwrites the old content, so that it does not stay in free blocks. A crash
-    /// in between leaves the old blocks of a file without a name.
-    static func replaceSecret(_ path: String, with bytes: [UInt8], mode: mode_t) throws(StoreError) {
+    /// As ``replace(_:with:mode:)``, and overwrites the old content, so that it does not stay in free blocks; if that
+    /// fails, the file is replaced nevertheless. A crash in between leaves the old blocks of a file without a name.
+    ///
+    /// - Parameter inPlace: is called when the new content is in force, before it is durable. If it is not called, nothing
+    ///   has changed.
+    static func replaceSecret(
+        _ path: String, with bytes: [UInt8], mode: mode_t, inPlace: () -> Void = {}
+    ) throws(StoreError) {
         let old = unsafe open(path, O_WRONLY | O_CLOEXEC)
         defer { if old >= 0 { close(old) } }
+        try put(bytes, at: path, mode: mode)
+        inPlace()
+        // First: a loss of power must not bring back content that was overwritten.
+        try syncDirectory(of: path)
+        if old >= 0 { try? overwrite(old, path) }
+    }
+
+    private static func overwrite(_ descriptor: Int32, _ path: String) throws(StoreError) {
         var info = stat()
-        let length = unsafe old >= 0 && fstat(old, &info) == 0 ? Int(info.st_size) : 0
-        try replace(path, with: bytes, mode: mode)
-        guard old >= 0 else { return }
-        try writeAll(SystemRandom.bytes(min(length, 1 << 20)), to: old, path)
-        guard fsync(old) == 0 else { throw failure("sync", path) }
+        guard unsafe fstat(descriptor, &info) == 0 else { throw failure("look at", path) }
+        try writeAll(SystemRandom.bytes(min(Int(info.st_size), 1 << 20)), to: descriptor, path)
+        guard fsync(descriptor) == 0 else { throw failure("sync", path) }
     }
 
     /// Overwrites, syncs and removes a file; if there is none, this is no error.
@@ -169,8 +186,7 @@ enum Files {
         let descriptor = unsafe open(path, O_WRONLY | O_CLOEXEC)
         guard descriptor >= 0 else { throw failure("overwrite", path) }
         defer { close(descriptor) }
-        try writeAll(SystemRandom.bytes(min(Int(info.st_size), 1 << 20)), to: descriptor, path)
-        guard fsync(descriptor) == 0 else { throw failure("sync", path) }
+        try overwrite(descriptor, path)
         try remove(path)
     }
 

@@ -23,8 +23,12 @@ struct KeyRingFile: Sendable {
     // MARK: Writing
 
     /// Creates the file for a ring, with its own root key, replacing an existing one.
+    ///
+    /// - Parameter inPlace: is called when the file is in force, before that is durable. If it is not called, nothing has
+    ///   changed.
     static func create(
-        for ring: KeyRing, in directory: String, protectedBy protector: any KeyProtector
+        for ring: KeyRing, in directory: String, protectedBy protector: any KeyProtector,
+        inPlace: (KeyRingFile) -> Void = { _ in }
     ) throws(StoreError) -> KeyRingFile {
         let (key, parameters) = try protector.makeWrappingKey()
         let kind = Array(protector.kind.utf8)
@@ -39,13 +43,15 @@ struct KeyRingFile: Sendable {
         }
         let rootKey = unsafe root.withBytes { unsafe AEADKey($0, in: ring.memory) }
         let file = KeyRingFile(path: "\(directory)/\(name)", head: start + box, rootKey: rootKey)
-        try file.write(ring, dataKeys: ring.dataKeys)
+        try file.write(ring, dataKeys: ring.dataKeys) { inPlace(file) }
         return file
     }
 
     /// Writes a ring with these data keys under the same root key. Durable when it returns; after a crash, either the
     /// old or the new file is there.
-    func write(_ ring: KeyRing, dataKeys: [KeyRing.DataKey]) throws(StoreError) {
+    func write(
+        _ ring: KeyRing, dataKeys: [KeyRing.DataKey], inPlace: () -> Void = {}
+    ) throws(StoreError) {
         guard dataKeys.count <= Self.maximumDataKeys else {
             throw StoreError(.full, "At most \(Self.maximumDataKeys - 1) rotations can be under way.")
         }
@@ -60,7 +66,7 @@ struct KeyRingFile: Sendable {
                 }
             }
         }
-        try Files.replaceSecret(path, with: head + box, mode: 0o600)
+        try Files.replaceSecret(path, with: head + box, mode: 0o600, inPlace: inPlace)
     }
 
     /// A nonce, the sealed output of `fill`, and the tag. Unencrypted bytes are in locked memory only.

@@ -4,11 +4,28 @@ extension SecureStore {
     ///
     /// The keys that encrypt records stay the same: anyone with the old protector's secret and a copy of the directory
     /// can still read that copy. If that matters, call ``rotateDataKey()`` afterwards. An old key file is not removed.
+    ///
+    /// - Throws: an error after which the old protector stays; or, if the directory cannot be synced, one whose message
+    ///   says that either secret may open the store after a loss of power. Until then the new one does.
     public func changeProtector(to protector: some KeyProtector) async throws(StoreError) {
         try await onWriter { [self] () throws(StoreError) in
-            let file = try KeyRingFile.create(for: ring, in: path, protectedBy: protector)
-            upkeep.protect(file, by: protector)
+            var isInPlace = false
+            do throws(StoreError) {
+                _ = try KeyRingFile.create(for: ring, in: path, protectedBy: protector) { file in
+                    upkeep.protect(file, by: protector)
+                    isInPlace = true
+                }
+            } catch {
+                throw isInPlace ? Self.notDurable(error) : error
+            }
         }
+    }
+
+    private static func notDurable(_ error: StoreError) -> StoreError {
+        StoreError(
+            error.code,
+            "The new protector is in force, but after a loss of power either secret may open the store: keep both. "
+                + error.message, underlying: error)
     }
 
     /// Creates a new data key, which encrypts every record from now on.

@@ -1,4 +1,5 @@
 import FoundationEssentials
+import Glibc
 import Testing
 
 @testable import SallyportSecureStore
@@ -249,6 +250,33 @@ import Testing
             at: fixture.directory, protectedBy: .keyFile("\(fixture.path)/other"), options: options)
         #expect(again.ring.dataKeys.map(\.id) == [1, 2, 3])
         #expect(try again.read { try $0.value(for: "a", in: again.collection("t", of: String.self)) } == "x")
+    }
+
+    /// The old content is of a file that cannot be synced.
+    @Test func aChangeTakesEffectThoughTheOldFileCannotBeOverwritten() async throws {
+        let fixture = try StoreFixture()
+        let store = try await fixture.open()
+        unlink("\(fixture.directory)/keys")
+        try #require(symlink("/dev/null", "\(fixture.directory)/keys") == 0)
+        try await store.changeProtector(to: .keyFile("\(fixture.path)/other"))
+        try await store.rotateDataKey()
+        store.close()
+        try await SecureStore.open(at: fixture.directory, protectedBy: .keyFile("\(fixture.path)/other")).close()
+    }
+
+    @Test(.enabled(if: geteuid() != 0, "Root may read every directory."))
+    func aChangeThatCannotBeSyncedSaysSoAndIsGoneOnFrom() async throws {
+        let fixture = try StoreFixture()
+        let store = try await fixture.open()
+        chmod(fixture.directory, 0o300)
+        let error = await #expect(throws: StoreError.self) {
+            try await store.changeProtector(to: .keyFile("\(fixture.path)/other"))
+        }
+        chmod(fixture.directory, 0o700)
+        #expect(error?.code == .fileSystem && error?.message.contains("either secret") == true)
+        try await store.rotateDataKey()
+        store.close()
+        try await SecureStore.open(at: fixture.directory, protectedBy: .keyFile("\(fixture.path)/other")).close()
     }
 
     /// A protector that fails changes nothing.
