@@ -1,4 +1,5 @@
 import FoundationEssentials
+import Glibc
 import Testing
 
 @testable import SallyportSecureStore
@@ -91,6 +92,29 @@ import Testing
         var count = 0
         for await _ in changes { count += 1 }
         return count
+    }
+
+    @Test func aWipeThatFailsDestroysTheRestAndIsFinishedByTheNextOpen() async throws {
+        let store = try await fixture.open()
+        try await store.write { [texts = texts(store)] in try $0.set("x", for: "a", in: texts) }
+        try makeWipesFail()
+        let error = await #expect(throws: StoreError.self) { try await store.wipe() }
+        #expect(error?.code == .fileSystem && error?.message.contains("keys.new") == true)
+        for name in ["keys", "data.mdb", "lock.mdb", "wiped"] {
+            #expect(!Files.exists("\(fixture.directory)/\(name)"), "\(name) is there")
+        }
+        #expect(Files.exists("\(fixture.directory)/wiping"))
+        store.close()
+        try Files.removeDirectory("\(fixture.directory)/keys.new")
+        #expect(await isWiped())
+    }
+
+    @Test(.enabled(if: geteuid() != 0, "Root may write every file."))
+    func keysThatAreReadOnlyAreDestroyed() async throws {
+        let store = try await fixture.open()
+        chmod("\(fixture.directory)/keys", 0o400)
+        try await store.wipe()
+        #expect(await isWiped())
     }
 
     /// Makes one step of each wipe fail: a directory is no file that can be overwritten.

@@ -163,13 +163,20 @@ enum Files {
     static func replaceSecret(
         _ path: String, with bytes: [UInt8], mode: mode_t, inPlace: () -> Void = {}
     ) throws(StoreError) {
-        let old = unsafe open(path, O_WRONLY | O_CLOEXEC)
+        let old = openForOverwriting(path)
         defer { if old >= 0 { close(old) } }
         try put(bytes, at: path, mode: mode)
         inPlace()
         // First: a loss of power must not bring back content that was overwritten.
         try syncDirectory(of: path)
         if old >= 0 { try? overwrite(old, path) }
+    }
+
+    /// Opens a file for writing, also one that its owner made read-only. Returns -1 with `errno` if that fails.
+    private static func openForOverwriting(_ path: String) -> Int32 {
+        let descriptor = unsafe open(path, O_WRONLY | O_CLOEXEC)
+        guard descriptor < 0, errno == EACCES, unsafe chmod(path, 0o600) == 0 else { return descriptor }
+        return unsafe open(path, O_WRONLY | O_CLOEXEC)
     }
 
     private static func overwrite(_ descriptor: Int32, _ path: String) throws(StoreError) {
@@ -181,10 +188,11 @@ enum Files {
 
     /// Overwrites, syncs and removes a file; if there is none, this is no error.
     static func destroy(_ path: String) throws(StoreError) {
-        var info = stat()
-        guard unsafe stat(path, &info) == 0 else { return }
-        let descriptor = unsafe open(path, O_WRONLY | O_CLOEXEC)
-        guard descriptor >= 0 else { throw failure("overwrite", path) }
+        let descriptor = openForOverwriting(path)
+        guard descriptor >= 0 else {
+            if errno == ENOENT || errno == ENOTDIR { return }
+            throw failure("overwrite", path)
+        }
         defer { close(descriptor) }
         try overwrite(descriptor, path)
         try remove(path)

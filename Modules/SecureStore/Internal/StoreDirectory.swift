@@ -70,18 +70,40 @@ enum StoreDirectory {
     /// Destroys a store so that nothing in the directory is readable afterwards: writes and syncs the intent,
     /// overwrites, syncs and removes the keys, then removes the data, then turns the intent into the note that the
     /// store was wiped.
+    ///
+    /// Tries each step, whatever becomes of the others. If one fails, the intent stays, and another wipe or the next
+    /// opening tries again.
+    ///
+    /// - Throws: the first error.
     static func wipe(_ path: String, protectedBy protector: any KeyProtector) throws(StoreError) {
-        try Files.write([], to: "\(path)/\(intentName)", mode: 0o600, mustBeNew: false)
-        try Files.syncDirectory(of: "\(path)/\(intentName)")
-        try Files.destroy("\(path)/\(KeyRingFile.name)")
-        try Files.destroy("\(path)/\(KeyRingFile.name).new")
-        for name in [stagingName, restoringName] { try Files.destroy("\(path)/\(name)/\(KeyRingFile.name)") }
-        try protector.destroySecret(inDirectory: path)
-        for name in [stagingName, restoringName] { try Files.removeDirectory("\(path)/\(name)") }
-        try DirectoryLock.whileReplacing(path) { () throws(StoreError) in
-            for name in dataNames { try Files.remove("\(path)/\(name)") }
+        let intent = "\(path)/\(intentName)"
+        var steps = Attempts()
+        steps.attempt { () throws(StoreError) in
+            try Files.write([], to: intent, mode: 0o600, mustBeNew: false)
+            try Files.syncDirectory(of: intent)
         }
-        try Files.rename("\(path)/\(intentName)", to: "\(path)/\(wipedName)")
+        let directories = [stagingName, restoringName].map { "\(path)/\($0)" }
+        for file in ["\(path)/\(KeyRingFile.name)", "\(path)/\(KeyRingFile.name).new"] {
+            steps.attempt { () throws(StoreError) in try Files.destroy(file) }
+        }
+        for directory in directories {
+            steps.attempt { () throws(StoreError) in try Files.destroy("\(directory)/\(KeyRingFile.name)") }
+        }
+        steps.attempt { () throws(StoreError) in try protector.destroySecret(inDirectory: path) }
+        for directory in directories { steps.attempt { () throws(StoreError) in try discard(directory) } }
+        steps.attempt { () throws(StoreError) in try removeData(path) }
+        try steps.finish()
+        try Files.rename(intent, to: "\(path)/\(wipedName)")
+    }
+
+    private static func removeData(_ path: String) throws(StoreError) {
+        try DirectoryLock.whileReplacing(path) { () throws(StoreError) in
+            var steps = Attempts()
+            for name in dataNames {
+                steps.attempt { () throws(StoreError) in try Files.remove("\(path)/\(name)") }
+            }
+            try steps.finish()
+        }
     }
 
     /// Creates the data file of a new store, before its keys: a store that has keys has data.
@@ -103,9 +125,12 @@ enum StoreDirectory {
     }
 
     /// Removes the unfinished result of a restore or a compaction.
-    static func discardStaging(_ path: String) throws(StoreError) {
-        try Files.destroy("\(path)/\(stagingName)/\(KeyRingFile.name)")
-        try Files.removeDirectory("\(path)/\(stagingName)")
+    static func discardStaging(_ path: String) throws(StoreError) { try discard("\(path)/\(stagingName)") }
+
+    /// Removes the result of a restore or a compaction; not before its keys are destroyed.
+    private static func discard(_ directory: String) throws(StoreError) {
+        try Files.destroy("\(directory)/\(KeyRingFile.name)")
+        try Files.removeDirectory(directory)
     }
 
     /// Moves the result of a restore or a compaction into place; each step may have been done before.
