@@ -20,7 +20,7 @@ extension SecureStore {
             do throws(StoreError) {
                 // What an interrupted backup left.
                 try Files.removeFiles(in: partial)
-                let report = try copy(to: partial)
+                let report = try copy(into: partial)
                 try Self.checkIsNew(target)
                 try Files.rename(partial, to: target)
                 return report
@@ -36,22 +36,4 @@ extension SecureStore {
             throw StoreError(.fileSystem, "\(target) is there already; a backup makes a new directory.")
         }
     }
-
-    /// The keys must be those of the snapshot. If a rotation changes them meanwhile, both are taken again.
-    private func copy(to partial: String) throws(StoreError) -> VerificationReport {
-        for _ in 0..<Self.copyAttempts {
-            let keys = try StoreDirectory.keys(in: path)
-            let report = try StoreCopy.run(environment, path: dataPath, ring: ring, into: partial)
-            if try StoreDirectory.keys(in: path) == keys {
-                try Files.write(keys, to: "\(partial)/\(KeyRingFile.name)", mode: 0o600, mustBeNew: true)
-                try Files.write([], to: "\(partial)/\(StoreDirectory.restoredName)", mode: 0o600, mustBeNew: true)
-                try Files.syncDirectory(of: "\(partial)/\(KeyRingFile.name)")
-                return report
-            }
-            try Files.remove("\(partial)/\(Environment.fileName)")
-        }
-        throw StoreError(.inUse, "The store's keys change faster than it can be copied.")
-    }
-
-    private static let copyAttempts = 10
 }

@@ -1,10 +1,11 @@
 extension SecureStore {
     /// Replaces a store with a backup, or creates it from the backup.
     ///
-    /// The backup is first verified and copied; then the store is replaced as a whole, or not at all. If the
-    /// replacement is interrupted, the next ``open(at:protectedBy:options:)`` or restore finishes it. Other files in
-    /// the directory, such as a key file, stay; but a wipe of the store that was interrupted is finished first, with
-    /// all that it destroys. Readers in other processes must open the store again.
+    /// The backup, which may also be a store that another process writes, is first verified and copied as it is at one
+    /// moment; then the store is replaced as a whole, or not at all. If the replacement is interrupted, the next
+    /// ``open(at:protectedBy:options:)`` or restore finishes it. Other files in the directory, such as a key file, stay;
+    /// but a wipe of the store that was interrupted is finished first, with all that it destroys. Readers in other
+    /// processes must open the store again.
     ///
     /// - Parameters:
     ///   - backup: the directory of the backup.
@@ -27,7 +28,7 @@ extension SecureStore {
             try StoreDirectory.discardStaging(real)
             try Files.makeDirectory(staging)
             do throws(StoreError) {
-                let report = try source.stage(in: staging)
+                let report = try source.copy(into: staging)
                 try Files.rename(staging, to: "\(real)/\(StoreDirectory.restoringName)")
                 try StoreDirectory.finishReplacement(real)
                 return report
@@ -48,15 +49,6 @@ extension SecureStore {
         try exclusively(at: path) { real throws(StoreError) in
             _ = try StoreDirectory.finishInterrupted(real, protectedBy: protector)
         }
-    }
-
-    private func stage(in staging: String) throws(StoreError) -> VerificationReport {
-        let report = try StoreCopy.run(environment, path: dataPath, ring: ring, into: staging)
-        let keys = try StoreDirectory.keys(in: path)
-        try Files.write(keys, to: "\(staging)/\(KeyRingFile.name)", mode: 0o600, mustBeNew: true)
-        try Files.write([], to: "\(staging)/\(StoreDirectory.restoredName)", mode: 0o600, mustBeNew: true)
-        try Files.syncDirectory(of: "\(staging)/\(KeyRingFile.name)")
-        return report
     }
 
     /// Runs `body` while no process writes the store and this process does not have it open.

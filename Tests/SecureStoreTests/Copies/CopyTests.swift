@@ -271,6 +271,21 @@ import Testing
         #expect(Set(names).isSubset(of: ["wiped", "writer"]), "\(names)")
     }
 
+    /// The keys' file is read when the restore opens the store, and again when a record has a key that it did not have.
+    @Test func aRestoreFromAStoreThatAnotherProcessRotatesHasTheKeysOfItsRecords() async throws {
+        try await fixture.fill(20)
+        let writer = try RotatingWriter(of: fixture)
+        let original = KeyFileProtector(path: fixture.keyFile)
+        let protector = SteppedProtector(original, steps: ["begin", "finish"], of: writer)
+        let target = "\(fixture.path)/restored"
+        let report = try await SecureStore.restore(from: fixture.directory, to: target, protectedBy: protector)
+        #expect(report.isSound)
+        #expect(writer.done == ["begin", "finish"])
+        #expect(try await verify(target).isSound)
+        let restored = try await SecureStore.open(at: target, protectedBy: .keyFile(fixture.keyFile))
+        #expect(try workload.content(of: restored) == workload.expected(after: 21))
+    }
+
     // MARK: Compaction
 
     @Test func aCompactionGivesSpaceBackAndKeepsAll() async throws {
