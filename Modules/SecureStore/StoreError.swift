@@ -47,6 +47,7 @@ extension StoreError {
         public static let unsupportedFormat = Code(value: .unsupportedFormat)
         /// The store was wiped and contains nothing any more.
         public static let wiped = Code(value: .wiped)
+        /// The store was closed, or cannot be used any more: open it again.
         public static let closed = Code(value: .closed)
         /// A key or value is longer than its limit.
         public static let tooLarge = Code(value: .tooLarge)

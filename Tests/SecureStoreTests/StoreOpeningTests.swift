@@ -278,6 +278,12 @@ import Testing
 }
 
 @Suite struct StoreErrorTests {
+    /// `MDB_PANIC`, which LMDB returns for each transaction after a commit that failed.
+    @Test func aStoreWhoseCommitFailedIsNotCalledDamaged() {
+        let error = Environment.failure(-30_795)
+        #expect(error.code == .closed && error.message.contains("open the store again"))
+    }
+
     @Test func anErrorNamesThePlaceThatMadeIt() {
         let error = StoreError(.full, "Full.")
         #expect("\(error.location)".hasPrefix("SallyportSecureStoreTests/StoreOpeningTests.swift:"))

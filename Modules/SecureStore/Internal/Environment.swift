@@ -335,7 +335,11 @@ extension Environment {
         case MDB_MAP_RESIZED:
             return StoreError(
                 .closed, "Another process has grown the file.", underlying: MapLimit.moved, fileID: fileID, line: line)
-        case MDB_CORRUPTED, MDB_PAGE_NOTFOUND, MDB_INVALID, MDB_PANIC:
+        case MDB_PANIC:
+            // LMDB refuses all transactions after a commit that failed half-way; what is on the disk is whole.
+            let message = "An earlier commit failed half-way: open the store again."
+            return StoreError(.closed, message, fileID: fileID, line: line)
+        case MDB_CORRUPTED, MDB_PAGE_NOTFOUND, MDB_INVALID:
             let message = "The data file is damaged (LMDB \(result): \(text))."
             return StoreError(.damaged, message, fileID: fileID, line: line)
         case MDB_VERSION_MISMATCH:
