@@ -16,10 +16,12 @@ final class Recovery: Sendable {
             throw StoreError(.damaged, "The data file \(data) is damaged. \(finding.message)")
         }
         upkeep.beginCheck()
-        check = Task(priority: .background) { @concurrent () async -> Result<VerificationReport, StoreError> in
+        // Weak: a store that could not be opened releases its lock at once.
+        check = Task(priority: .background) {
+            @concurrent [weak upkeep] () async -> Result<VerificationReport, StoreError> in
             do throws(StoreError) {
                 let report = try StoreCheck.run(environment, path: data, ring: ring)
-                if report.findings.allSatisfy({ $0.kind == .lostPages }) { upkeep.noteSound() }
+                if report.findings.allSatisfy({ $0.kind == .lostPages }) { upkeep?.noteSound() }
                 return .success(report)
             } catch {
                 return .failure(error)
