@@ -36,7 +36,8 @@ public final class SecureStore: Sendable {
     /// - Throws: ``StoreError/Code/inUse`` if the store is open for writing elsewhere, ``StoreError/Code/wrongKey``,
     ///   ``StoreError/Code/notFound``, ``StoreError/Code/wiped``, ``StoreError/Code/damaged``,
     ///   ``StoreError/Code/unsafePermissions`` if other users can enter the directory, or if it belongs to a user other
-    ///   than root and the process's effective user.
+    ///   than root and the process's effective user, ``StoreError/Code/internalFailure`` if the process has some 500
+    ///   stores open, or the system gives it no more threads.
     @concurrent
     public static func open(
         at path: String, protectedBy protector: some KeyProtector, options: StoreOptions = StoreOptions()
@@ -71,14 +72,23 @@ public final class SecureStore: Sendable {
         self.environment = environment
         let wasLeftOpen = !isNew && (lock.map { !$0.wasClean } ?? WriterLock.wasLeftOpen(path))
         recovery = try Self.checked(environment, at: path, ring, upkeep, wasLeftOpen: wasLeftOpen)
-        let work = RotationWork(ring: ring, upkeep: upkeep)
-        writer =
-            options.isReadOnly
-            ? nil
-            : Writer(
-                environment: environment, ring: ring, background: { work.nextPart() },
-                tell: { [hub] events in hub.tell(events) })
+        writer = try options.isReadOnly ? nil : Self.startWriter(environment, ring, upkeep, hub)
         takeUp()
+    }
+
+    /// Starts the writer's thread, and closes the environment on an error, because idle readers retain it.
+    private static func startWriter(
+        _ environment: Environment, _ ring: KeyRing, _ upkeep: Upkeep, _ hub: ChangeHub
+    ) throws(StoreError) -> Writer {
+        let work = RotationWork(ring: ring, upkeep: upkeep)
+        do throws(StoreError) {
+            return try Writer(
+                environment: environment, ring: ring, background: { work.nextPart() },
+                tell: { events in hub.tell(events) })
+        } catch {
+            environment.close()
+            throw error
+        }
     }
 
     /// Checks the content of the environment, and closes it on an error, because idle readers retain it.

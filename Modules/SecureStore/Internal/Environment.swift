@@ -14,9 +14,9 @@ final class Environment: @unchecked Sendable {
     // in the initialiser; use after `close` is refused under `gate`.
     let environment: OpaquePointer
     private let database: MDB_dbi
-    let gate = Gate()
+    let gate: Gate
     /// Held shared by each reader that reads the file without the map, for as long as its snapshot must be kept.
-    private let pins = Gate()
+    private let pins: Gate
     private let isClosing = Atomic(false)
     let shared: Lock<Shared>
     let maximumSize: Int
@@ -43,6 +43,8 @@ final class Environment: @unchecked Sendable {
     static let largestSize = 4 << 40
 
     init(directory: String, options: StoreOptions) throws(StoreError) {
+        gate = try Gate()
+        pins = try Gate()
         isShort = try Self.checkMetaPages("\(directory)/\(Self.fileName)")
         var created: OpaquePointer?
         try Self.check(unsafe mdb_env_create(&created))

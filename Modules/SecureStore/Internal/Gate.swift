@@ -6,20 +6,27 @@ internal import Glibc
 /// A reader may acquire it again on the same thread.
 @safe
 final class Gate: @unchecked Sendable {
-    // SAFETY: both C objects are created in the initialiser and freed when there is no reference left.
+    // SAFETY: both C objects are created in the initialiser, which throws only before there is one, and freed when there
+    // is no reference left.
     private let lock = UnsafeMutablePointer<pthread_rwlock_t>.allocate(capacity: 1)
     /// How often the thread holds it: acquiring it again would wait for a writer that waits for the first acquisition.
-    private var depth = pthread_key_t()
+    private let depth: pthread_key_t
 
-    init() {
+    /// - Throws: ``StoreError/Code/internalFailure`` if the process has no key of threads' own values left.
+    init() throws(StoreError) {
+        var depth = pthread_key_t()
+        guard unsafe pthread_key_create(&depth, nil) == 0 else {
+            unsafe lock.deallocate()
+            throw StoreError(
+                .internalFailure, "Too many stores are open: a process can have about 500 open at once. Close one.")
+        }
+        self.depth = depth
         var attributes = pthread_rwlockattr_t()
         unsafe pthread_rwlockattr_init(&attributes)
         unsafe pthread_rwlockattr_setkind_np(&attributes, Int32(PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP))
         unsafe lock.initialize(to: pthread_rwlock_t())
         unsafe pthread_rwlock_init(lock, &attributes)
         unsafe pthread_rwlockattr_destroy(&attributes)
-        let result = unsafe pthread_key_create(&depth, nil)
-        precondition(result == 0, "A process has at most about a thousand open stores.")
     }
 
     deinit {

@@ -49,10 +49,11 @@ final class Writer: @unchecked Sendable {
     /// The most writers that share a transaction.
     static let groupLimit = 256
 
+    /// - Throws: ``StoreError/Code/internalFailure`` if the system gives no thread.
     init(
         environment: Environment, ring: KeyRing, background: @escaping @Sendable () -> Part?,
         tell: @escaping @Sendable ([StoreEvent]) -> Void
-    ) {
+    ) throws(StoreError) {
         self.environment = environment
         self.ring = ring
         self.background = background
@@ -64,8 +65,19 @@ final class Writer: @unchecked Sendable {
         let context = unsafe Unmanaged.passRetained(self).toOpaque()
         var thread = pthread_t()
         let result = unsafe pthread_create(&thread, nil, runWriter, context)
-        precondition(result == 0, "A thread for a store's writer can be made.")
+        guard result == 0 else {
+            unsafe Unmanaged<Writer>.fromOpaque(context).release()
+            throw Self.noThread(result)
+        }
         pthread_detach(thread)
+    }
+
+    private static func noThread(_ number: Int32) -> StoreError {
+        let reason = unsafe String(cString: strerror(number))
+        return StoreError(
+            .internalFailure,
+            "The thread that writes the store cannot be started (\(reason)): raise the limit of threads, such as "
+                + "TasksMax= of a systemd service.")
     }
 
     deinit {

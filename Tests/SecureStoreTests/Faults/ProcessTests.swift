@@ -36,6 +36,14 @@ import Testing
         try await fixture.open().close()
     }
 
+    @Test func aProcessWithTooManyStoresIsToldSo() async throws {
+        let child = try Child(["crowd", fixture.directory, fixture.keyFile])
+        let lines = try child.readLines()
+        #expect(lines.count == 1 && lines[0].hasPrefix("error internalFailure: Too many stores"), "\(lines)")
+        #expect(try child.wait() == 1)
+        try await fixture.open().close()
+    }
+
     @Test func aReaderSeesWhatAnotherProcessWritesAlsoAfterItsFileGrew() async throws {
         // Values that make the file outgrow the first map of 16 MiB.
         let child = try Child(["write", fixture.directory, fixture.keyFile, "1", "400", "150000"])

@@ -1,0 +1,11 @@
+import Glibc
+import SallyportSecureStore
+
+/// `crowd DIRECTORY KEYFILE`: takes all keys of `pthread_key_create(3)`, as many open stores do, opens for writing and
+/// prints `open`.
+func crowd(at place: Place) async throws {
+    var key = pthread_key_t()
+    while pthread_key_create(&key, nil) == 0 {}
+    try await place.open().close()
+    say("open")
+}
