@@ -8,8 +8,8 @@ public import Crypto
 /// 16 to 64 bytes, always the same one for the same parameters, which cannot be derived from the directory alone:
 /// ``StoreWrapping/key(from:salt:kind:)`` derives one from a secret of full entropy. If the key for given parameters
 /// has changed, opening fails with ``StoreError/Code/wrongKey``; if the secret cannot be reached, throw
-/// ``StoreError/Code/keyUnavailable``. The calls may block; they come one at a time for each store. Keep no more of the
-/// secret than necessary, and clear your copies.
+/// ``StoreError/Code/keyUnavailable``, with which a key of another length is refused as well. The calls may block; they
+/// come one at a time for each store. Keep no more of the secret than necessary, and clear your copies.
 public protocol KeyProtector: Sendable {
     /// The kind's name in the store's key file, such as `key-file`. At most 64 ASCII characters.
     var kind: String { get }

@@ -13,6 +13,8 @@ struct KeyRingFile: Sendable {
     static let maximumDataKeys = 12
     private static let magic = Array("SPKEYS".utf8) + [0, 2]
     private static let maximumLength = 64 << 10
+    /// The length of a protector's key, in bytes.
+    private static let keyLengths = 16...64
     private static let boxOverhead = AEADKey.nonceLength + AEADKey.tagLength
 
     private let path: String
@@ -35,6 +37,7 @@ struct KeyRingFile: Sendable {
         guard (1...64).contains(kind.count), parameters.count <= 4096 else {
             throw StoreError(.tooLarge, "A protector's kind has 1 to 64 bytes, its parameters at most 4096.")
         }
+        try checkLength(of: key, from: protector)
         let start = magic + [UInt8(kind.count)] + kind + UInt16(parameters.count).bigEndianBytes + parameters
         let root = MasterKey.random(in: ring.memory)
         let wrapping = unsafe key.withUnsafeBytes { unsafe wrappingKey($0, in: ring.memory) }
@@ -85,6 +88,15 @@ struct KeyRingFile: Sendable {
         return unsafe nonce + Array(bytes)
     }
 
+    private static func checkLength(of key: SymmetricKey, from protector: any KeyProtector) throws(StoreError) {
+        guard keyLengths.contains(key.bitCount / 8) else {
+            throw StoreError(
+                .keyUnavailable,
+                "The \(protector.kind) gives a key of \(key.bitCount / 8) bytes; a protector's key has "
+                    + "\(keyLengths.lowerBound) to \(keyLengths.upperBound).")
+        }
+    }
+
     /// A protector may return a key of another length than the cipher's.
     private static func wrappingKey(_ bytes: UnsafeRawBufferPointer, in memory: KeyMemory) -> AEADKey {
         let slot = memory.makeSlot()
@@ -106,6 +118,7 @@ struct KeyRingFile: Sendable {
                 .wrongKey, "The store at \(directory) is protected by a \(parsed.kind), not by a \(protector.kind).")
         }
         let key = try protector.wrappingKey(parameters: parsed.parameters)
+        try checkLength(of: key, from: protector)
         let wrapping = unsafe key.withUnsafeBytes { unsafe wrappingKey($0, in: memory) }
         let root = unsafe opened(parsed.rootBox, with: wrapping, authenticating: parsed.start, in: memory) {
             unsafe AEADKey($0, in: memory)

@@ -106,6 +106,21 @@ import Testing
         #expect(error?.code == .wrongKey)
     }
 
+    @Test(arguments: [8, 120, 520])
+    func aKeyThatIsTooShortOrTooLongIsRefusedByANewStoreAndByOneThatIsThere(bits: Int) async throws {
+        let fixture = try StoreFixture()
+        let vault = Vault(key: SymmetricKey(data: [UInt8](repeating: 7, count: bits / 8)))
+        let created = await #expect(throws: StoreError.self) {
+            try await SecureStore.open(at: fixture.directory, protectedBy: vault)
+        }
+        #expect(created?.code == .keyUnavailable)
+        try await SecureStore.open(at: fixture.directory, protectedBy: Vault()).close()
+        let opened = await #expect(throws: StoreError.self) {
+            try await SecureStore.open(at: fixture.directory, protectedBy: vault)
+        }
+        #expect(opened?.code == .keyUnavailable)
+    }
+
     @Test func kindAndParametersHaveLimits() async throws {
         let fixture = try StoreFixture()
         for vault in [
