@@ -38,7 +38,9 @@ final class WriterLock: Sendable {
         }
     }
 
-    deinit {
+    deinit { Self.release(descriptor) }
+
+    private static func release(_ descriptor: Int32) {
         // A child that was forked meanwhile shares the lock, and closing alone would leave it locked.
         flock(descriptor, LOCK_UN)
         close(descriptor)
@@ -52,7 +54,7 @@ final class WriterLock: Sendable {
     static func wasLeftOpen(_ directory: String) -> Bool {
         let descriptor = unsafe open("\(directory)/\(fileName)", O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { return true }
-        defer { close(descriptor) }
+        defer { release(descriptor) }
         return !isEmpty(descriptor) && flock(descriptor, LOCK_SH | LOCK_NB) == 0
     }
 
