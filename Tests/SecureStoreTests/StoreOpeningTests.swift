@@ -84,6 +84,36 @@ import Testing
         return numbers.filter { FileIdentity("/proc/self/fd/\($0)") == file }.map { dup($0) }
     }
 
+    @Test func whatCannotBeLookedAtIsNotMissing() throws {
+        let fixture = try StoreFixture()
+        let (file, loop) = ("\(fixture.path)/file", "\(fixture.path)/loop")
+        try Data().write(to: URL(fileURLWithPath: file))
+        try #require(symlink(loop, loop) == 0)
+        #expect(Files.exists(file) && Files.exists(loop))
+        #expect(!Files.exists("\(fixture.path)/none") && !Files.exists("\(file)/none"))
+    }
+
+    @Test func keysThatCannotBeReadAreNotReplaced() async throws {
+        let fixture = try StoreFixture()
+        try await fixture.open().close()
+        let keys = "\(fixture.directory)/keys"
+        try FileManager.default.moveItem(atPath: keys, toPath: "\(keys).away")
+        try #require(symlink(keys, keys) == 0)
+        #expect(await #expect(throws: StoreError.self) { try await fixture.open() }?.code == .fileSystem)
+        unlink(keys)
+        try FileManager.default.moveItem(atPath: "\(keys).away", toPath: keys)
+        try await fixture.open().close()
+    }
+
+    @Test func theEmptyDataFileOfAnInterruptedCreationIsKept() async throws {
+        let fixture = try StoreFixture()
+        try await fixture.open().close()
+        unlink("\(fixture.directory)/keys")
+        let before = FileIdentity("\(fixture.directory)/data.mdb")
+        try await fixture.open().close()
+        #expect(FileIdentity("\(fixture.directory)/data.mdb") == before)
+    }
+
     @Test func afterClosingEveryCallSaysSo() async throws {
         let fixture = try StoreFixture()
         let store = try await fixture.open()

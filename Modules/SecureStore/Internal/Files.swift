@@ -4,16 +4,20 @@ internal import SallyportBase
 
 /// The few file operations that a store needs; each is durable when it returns.
 enum Files {
-    static func exists(_ path: String) -> Bool { unsafe access(path, F_OK) == 0 }
+    /// Whether there may be a file: what cannot be looked at, in a closed directory or on a broken disk, is not missing.
+    static func exists(_ path: String) -> Bool { unsafe access(path, F_OK) == 0 || !isMissing(errno) }
 
-    /// Whether this process may look for files in a directory. If not, they seem not to be there, and `errno` is set.
+    private static func isMissing(_ number: Int32) -> Bool { number == ENOENT || number == ENOTDIR }
+
+    /// Whether this process may look for files in a directory. If not, `errno` is set.
     static func isOpen(directory path: String) -> Bool {
         unsafe access("\(path)/.", F_OK) == 0 || errno != EACCES
     }
 
-    static func status(of path: String) throws(StoreError) -> stat {
+    /// - Parameter verb: what the process cannot do if there is an error.
+    static func status(of path: String, to verb: String = "look at") throws(StoreError) -> stat {
         var info = stat()
-        guard unsafe stat(path, &info) == 0 else { throw failure("look at", path) }
+        guard unsafe stat(path, &info) == 0 else { throw failure(verb, path) }
         return info
     }
 
@@ -190,7 +194,7 @@ enum Files {
     static func destroy(_ path: String) throws(StoreError) {
         let descriptor = openForOverwriting(path)
         guard descriptor >= 0 else {
-            if errno == ENOENT || errno == ENOTDIR { return }
+            if isMissing(errno) { return }
             throw failure("overwrite", path)
         }
         defer { close(descriptor) }

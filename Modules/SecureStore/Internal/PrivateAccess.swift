@@ -29,7 +29,7 @@ enum PrivateAccess {
 
     /// Checks a store's directory.
     static func check(directory path: String) throws(StoreError) {
-        let info = try Files.status(of: path)
+        let info = try Files.status(of: path, to: "enter")
         guard info.st_mode & S_IFMT == S_IFDIR else {
             throw StoreError(.fileSystem, "\(path) is not a directory.")
         }

@@ -18,16 +18,9 @@ enum StoreDirectory {
     static func prepare(_ path: String, options: StoreOptions) throws(StoreError) {
         let creates = options.createsIfMissing && !options.isReadOnly
         if creates { try Files.makeDirectory(path) }
-        guard Files.exists(path) else {
-            throw errno == EACCES
-                ? Files.failure("enter", path) : StoreError(.notFound, "There is no store at \(path).")
-        }
         // Before the access is checked: a directory that is no store need not be made private.
-        guard creates || isUsed(path) || !Files.isOpen(directory: path) else {
-            throw StoreError(.notFound, "There is no store at \(path).")
-        }
+        guard creates || isUsed(path) else { throw StoreError(.notFound, "There is no store at \(path).") }
         try checkAccess(path)
-        guard Files.isOpen(directory: path) else { throw Files.failure("enter", path) }
         guard !Files.exists("\(path)/\(intentName)") else {
             guard !options.isReadOnly else { throw StoreError(.wiped, "The store at \(path) is being wiped.") }
             return
@@ -48,7 +41,7 @@ enum StoreDirectory {
         }
     }
 
-    /// Whether the directory holds a store, or what a wiped or restored one leaves.
+    /// Whether the directory may hold a store, or what a wiped or restored one leaves.
     private static func isUsed(_ path: String) -> Bool {
         [KeyRingFile.name, intentName, restoringName, wipedName].contains { Files.exists("\(path)/\($0)") }
     }
@@ -57,6 +50,7 @@ enum StoreDirectory {
     /// another user: the owner of a file can change it at any time.
     static func checkAccess(_ path: String) throws(StoreError) {
         try PrivateAccess.check(directory: path)
+        guard Files.isOpen(directory: path) else { throw Files.failure("enter", path) }
         for name in [KeyRingFile.name, WriterLock.fileName] + dataNames {
             let file = "\(path)/\(name)"
             guard Files.exists(file) else { continue }
@@ -106,7 +100,8 @@ enum StoreDirectory {
         }
     }
 
-    /// Creates the data file of a new store, before its keys: a store that has keys has data.
+    /// Creates the data file of a new store, before its keys: a store that has keys has data. An empty one, which an
+    /// interrupted creation left, is kept.
     ///
     /// - Throws: ``StoreError/Code/damaged`` if there is data whose keys are lost.
     static func createData(in path: String) throws(StoreError) {
@@ -116,6 +111,7 @@ enum StoreDirectory {
             guard report.isSound, report.transaction == 0 else {
                 throw StoreError(.damaged, "The data at \(path) has no keys.")
             }
+            return try Files.syncDirectory(of: data)
         }
         try Environment.create(directory: path)
     }

@@ -32,7 +32,7 @@ extension SecureStore {
     }
 
     private static func checkIsNew(_ target: String) throws(StoreError) {
-        guard !Files.exists(target) else {
+        guard FileIdentity(target) == nil else {
             throw StoreError(.fileSystem, "\(target) is there already; a backup makes a new directory.")
         }
     }
