@@ -93,6 +93,29 @@ import Testing
         #expect(!Files.exists("\(fixture.path)/none") && !Files.exists("\(file)/none"))
     }
 
+    /// The writer overwrites the old file once the new one is in place.
+    @Test(.timeLimit(.minutes(1))) func aFileThatIsReplacedWhileItIsReadIsReadWhole() async throws {
+        let fixture = try StoreFixture()
+        let path = "\(fixture.path)/secret"
+        try Files.replaceSecret(path, with: [UInt8](repeating: 0, count: 60_000), mode: 0o600)
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask { @concurrent in
+                for number in 1...200 as ClosedRange<UInt8> {
+                    try Files.replaceSecret(path, with: [UInt8](repeating: number, count: 60_000), mode: 0o600)
+                }
+            }
+            group.addTask { @concurrent in
+                var last: UInt8 = 0
+                while last < 200, !Task.isCancelled {
+                    let bytes = try Files.readCurrent(path, upTo: 64 << 10)
+                    try #require(Set(bytes).count == 1 && bytes.count == 60_000)
+                    last = bytes[0]
+                }
+            }
+            try await group.waitForAll()
+        }
+    }
+
     @Test func keysThatCannotBeReadAreNotReplaced() async throws {
         let fixture = try StoreFixture()
         try await fixture.open().close()

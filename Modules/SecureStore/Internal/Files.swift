@@ -61,6 +61,19 @@ enum Files {
         throw StoreError(.tooLarge, "\(path) is over \(limit) bytes.")
     }
 
+    /// As ``read(_:upTo:)``, for a file that ``replaceSecret(_:with:mode:inPlace:)`` may replace meanwhile, which
+    /// overwrites the content that is being read: reads again if the path names another file afterwards.
+    static func readCurrent(_ path: String, upTo limit: Int) throws(StoreError) -> [UInt8] {
+        for _ in 0..<readAttempts {
+            let before = identity(of: path)
+            let bytes = try read(path, upTo: limit)
+            if identity(of: path) == before { return bytes }
+        }
+        throw StoreError(.inUse, "\(path) is replaced faster than it can be read.")
+    }
+
+    private static let readAttempts = 100
+
     static func openForReading(_ path: String) throws(StoreError) -> Int32 {
         let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else {

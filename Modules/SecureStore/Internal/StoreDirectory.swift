@@ -117,7 +117,7 @@ enum StoreDirectory {
     }
 
     static func keys(in path: String) throws(StoreError) -> [UInt8] {
-        try Files.read("\(path)/\(KeyRingFile.name)", upTo: 64 << 10)
+        try Files.readCurrent("\(path)/\(KeyRingFile.name)", upTo: 64 << 10)
     }
 
     /// Removes the unfinished result of a restore or a compaction.

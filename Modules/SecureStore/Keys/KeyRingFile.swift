@@ -112,7 +112,7 @@ struct KeyRingFile: Sendable {
         in directory: String, protectedBy protector: any KeyProtector, memory: KeyMemory = KeyMemory()
     ) throws(StoreError) -> (ring: KeyRing, file: KeyRingFile) {
         let path = "\(directory)/\(name)"
-        let parsed = try parse(Files.read(path, upTo: maximumLength), at: path)
+        let parsed = try parse(Files.readCurrent(path, upTo: maximumLength), at: path)
         guard parsed.kind == protector.kind else {
             throw StoreError(
                 .wrongKey, "The store at \(directory) is protected by a \(parsed.kind), not by a \(protector.kind).")
