@@ -20,7 +20,7 @@ struct Rotation: Sendable {
     ///
     /// It starts again if it began under another key: the records behind it have that one, which is forgotten at the
     /// end of the walk.
-    mutating func cursor(for key: UInt32) -> [UInt8]? {
+    mutating func position(for key: UInt32) -> [UInt8]? {
         if cursor != nil, self.key != key { begin(for: key) }
         return cursor
     }

@@ -103,7 +103,7 @@ struct RotationWork: Sendable {
 
     /// The key that is current here is current until the part has finished: keys change only between parts.
     func nextPart() -> Writer.Part? {
-        guard let cursor = upkeep.cursor(for: ring.currentID) else { return nil }
+        guard let cursor = upkeep.position(for: ring.currentID) else { return nil }
         return Writer.Part.transaction(ring: ring) {
             try $0.reencrypt(from: cursor)
         } finish: { result in

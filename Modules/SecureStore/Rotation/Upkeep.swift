@@ -33,7 +33,7 @@ final class Upkeep: Sendable {
     var cursor: [UInt8]? { state.withLock { $0.rotation.cursor } }
 
     /// Where the walk continues while `key` is the current data key; it starts again if it began under another one.
-    func cursor(for key: UInt32) -> [UInt8]? { state.withLock { $0.rotation.cursor(for: key) } }
+    func position(for key: UInt32) -> [UInt8]? { state.withLock { $0.rotation.position(for: key) } }
 
     func beginRotation(for key: UInt32) { state.withLock { $0.rotation.begin(for: key) } }
 
