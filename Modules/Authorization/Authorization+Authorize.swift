@@ -59,10 +59,12 @@ extension Authorization {
     private func adopt(_ text: [UInt8], for asked: IdentityRecord) async throws(AuthorizationError) {
         guard let identity, identity.name == asked.name else { throw .withdrawn(state.code) }
         let verifier = ConfigurationVerifier(trust: identity.trust, instance: identity.name)
-        let fresh = try verifier.verify(text, after: document, at: leaseTime)
+        let fresh = try verifier.verify(text, after: document, at: verificationTime)
         // The gateway's time counts from now on, even if the wall clock was ahead; but not that of an old answer.
-        let isNewer = fresh.isNewer(than: document)
-        mark = TimeMark(time: isNewer ? fresh.iat : max(fresh.iat, mark.time), uptime: clock.uptime)
+        if fresh.isNewer(than: document) {
+            mark = TimeMark(time: fresh.iat, uptime: clock.uptime)
+            gatewayMark = mark
+        }
         document = fresh
         self.identity?.trust = fresh.trust
         decisions.follow(fresh, knowsVersion: application != nil)
@@ -76,6 +78,10 @@ extension Authorization {
     }
 
     var leaseTime: Int64 { mark.leaseTime(wall: clock.wall, uptime: clock.uptime) }
+
+    /// When a signer's certificate must be valid: now, by the wall clock, but no earlier than the gateway's own word
+    /// allows. What the wall clock said before does not count.
+    private var verificationTime: Int64 { max(clock.wall, gatewayMark.time(at: clock.uptime)) }
 
     /// Applies the consequences of what is known. The gate changes before anything is awaited. What is known is stored,
     /// or wiped, before observers are awaited, which may take long: a process that is ended meanwhile finds a
@@ -132,7 +138,8 @@ extension Authorization {
     /// written last.
     private func store(_ text: [UInt8], of document: ConfigurationDocument) async {
         do {
-            try await records.setConfiguration(text, of: document, mark: mark, decisions: decisions)
+            try await records.setConfiguration(
+                text, of: document, mark: mark, gatewayMark: gatewayMark, decisions: decisions)
             try records.store.acceptRestore()
         } catch {
             logger.error("the configuration could not be stored", metadata: ["error": "\(error)"])

@@ -202,10 +202,11 @@ extension Authorization {
     /// Handles what is due: storing the time, half the lease, the lease's end, two thirds of the certificate's life.
     private func keepTime() async {
         guard let document, let identity else { return }
-        let time = leaseTime
-        mark = TimeMark(time: time, uptime: clock.uptime)
+        let (time, uptime) = (leaseTime, clock.uptime)
+        mark = TimeMark(time: time, uptime: uptime)
+        gatewayMark = TimeMark(time: gatewayMark.time(at: uptime), uptime: uptime)
         do {
-            try await records.setMark(mark)
+            try await records.setMarks(mark, gateway: gatewayMark)
             if clock.wall >= identity.renewalTime { try await renewIdentity() }
         } catch {
             logger.debug("renewal or storing the time failed", metadata: ["error": "\(error)"])

@@ -36,7 +36,11 @@ public actor Authorization {
     /// sent only then.
     var told: ConfigurationDocument?
     var decisions: LocalDecisions
+    /// What a lease runs by: it keeps the latest time that the wall clock has shown, until the next configuration.
     var mark: TimeMark
+    /// What signers are judged by: the gateway's word and the running time of the machine alone. A wall clock that was
+    /// ahead must not make the gateway's next configuration, which corrects the other mark, look expired.
+    var gatewayMark: TimeMark
     var lastEventID: String?
     var gateways = KnownGateways()
     var confirmations = Confirmations()
@@ -115,7 +119,11 @@ public actor Authorization {
         let stored = contents.mark ?? TimeMark(time: 0, uptime: clock.uptime)
         // Renewed, so that after a restart of the machine the time counts from the new start.
         mark = TimeMark(time: stored.leaseTime(wall: clock.wall, uptime: clock.uptime), uptime: clock.uptime)
-        document = contents.document
+        let known = contents.document
+        // A store of an earlier version has no such mark, but the configuration says when it was signed.
+        let proven = max(known?.iat ?? 0, contents.gatewayMark?.time(at: clock.uptime) ?? 0)
+        gatewayMark = TimeMark(time: proven, uptime: clock.uptime)
+        document = known
         told = document?.status == .active ? document : nil
         let (document, blocks) = (document, decisions.blocks)
         published.withLock { $0 = Published(document: document, blocks: blocks) }

@@ -26,20 +26,21 @@ package struct SystemClock: AuthorizationClock {
     }
 }
 
-/// A moment of the gateway's time, from which a lease runs without trust in the wall clock.
+/// A moment of the gateway's time, from which time runs without trust in the wall clock.
 struct TimeMark: Sendable, Hashable, Codable {
-    /// Unix seconds: the gateway's time, or the result of ``leaseTime(wall:uptime:)`` when the mark was renewed.
+    /// Unix seconds: the gateway's time, or the time that the mark before this one had come to.
     var time: Int64
     /// The uptime when the mark was made.
     var uptime: Int64
 
-    /// The later of the wall clock and the mark plus the running time of the machine since.
+    /// The mark plus the running time of the machine since.
     ///
     /// After a restart the uptime begins again: then at least `uptime` seconds have passed, and a positive difference
     /// to the mark's uptime is less than that. Time during which the machine was off counts by the wall clock only.
-    func leaseTime(wall: Int64, uptime: Int64) -> Int64 {
-        max(wall, time + (uptime >= self.uptime ? uptime - self.uptime : uptime))
-    }
+    func time(at uptime: Int64) -> Int64 { time + (uptime >= self.uptime ? uptime - self.uptime : uptime) }
+
+    /// The later of the wall clock and the time that the mark has come to.
+    func leaseTime(wall: Int64, uptime: Int64) -> Int64 { max(wall, time(at: uptime)) }
 }
 
 /// Pauses between tries.

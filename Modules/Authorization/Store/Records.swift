@@ -78,6 +78,8 @@ public struct LocalBlock: Sendable, Codable, Hashable {
 /// All records of the authorization, under reserved names.
 struct AuthorizationRecords: Sendable {
     private static let key = "current"
+    /// The mark of the gateway's own time, beside the one of the lease.
+    private static let gatewayKey = "gateway"
     let store: SecureStore
     private let identities: StoreCollection<String, IdentityRecord>
     private let enrollments: StoreCollection<String, PendingEnrollment>
@@ -92,6 +94,8 @@ struct AuthorizationRecords: Sendable {
         var identity: IdentityRecord?
         var configuration: [UInt8]?
         var mark: TimeMark?
+        /// Nil in a store that only an earlier version has written.
+        var gatewayMark: TimeMark?
         var decisions = LocalDecisions()
         var hasPendingEnrollment = false
 
@@ -124,6 +128,7 @@ struct AuthorizationRecords: Sendable {
                     identity: transaction.value(for: Self.key, in: identities),
                     configuration: transaction.value(for: Self.key, in: configurations),
                     mark: transaction.value(for: Self.key, in: marks),
+                    gatewayMark: transaction.value(for: Self.gatewayKey, in: marks),
                     decisions: transaction.value(for: Self.key, in: decisions) ?? LocalDecisions(),
                     hasPendingEnrollment: transaction.value(for: Self.key, in: enrollments) != nil)
             }
@@ -177,7 +182,8 @@ struct AuthorizationRecords: Sendable {
     /// Keeps the newest configuration: if two were adopted at nearly the same time, the later one may be written first.
     /// The new trust of the instance is stored in the same transaction.
     func setConfiguration(
-        _ text: [UInt8], of document: ConfigurationDocument, mark: TimeMark, decisions value: LocalDecisions
+        _ text: [UInt8], of document: ConfigurationDocument, mark: TimeMark, gatewayMark: TimeMark,
+        decisions value: LocalDecisions
     ) async throws(AuthorizationError) {
         let (configurations, marks, decisions, identities) = (configurations, marks, decisions, identities)
         try await write { transaction in
@@ -193,6 +199,7 @@ struct AuthorizationRecords: Sendable {
             }
             try transaction.set(text, for: Self.key, in: configurations)
             try transaction.set(mark, for: Self.key, in: marks)
+            try transaction.set(gatewayMark, for: Self.gatewayKey, in: marks)
             try transaction.set(value, for: Self.key, in: decisions)
         }
     }
@@ -210,9 +217,12 @@ struct AuthorizationRecords: Sendable {
         return (try? ConfigurationDocument(parsing: signed.payload).epoch) ?? 0
     }
 
-    func setMark(_ mark: TimeMark) async throws(AuthorizationError) {
+    func setMarks(_ mark: TimeMark, gateway: TimeMark) async throws(AuthorizationError) {
         let marks = marks
-        try await write { try $0.set(mark, for: Self.key, in: marks) }
+        try await write { transaction in
+            try transaction.set(mark, for: Self.key, in: marks)
+            try transaction.set(gateway, for: Self.gatewayKey, in: marks)
+        }
     }
 
     func setDecisions(_ value: LocalDecisions) async throws(AuthorizationError) {
