@@ -15,6 +15,7 @@ extension Authorization {
             group.addTask { await self.followEvents() }
             group.addTask { await self.followHints() }
             group.addTask { await self.followTime() }
+            group.addTask { await self.followRenewals() }
             group.addTask {
                 for await _ in self.stopped {}
                 return true
@@ -200,19 +201,34 @@ extension Authorization {
     }
 
     /// Handles what is due: storing the time, half the lease, the lease's end, two thirds of the certificate's life.
+    /// It waits for no answer of the gateway's, which the end of the lease would have to wait for too.
     private func keepTime() async {
-        guard let document, let identity else { return }
+        guard let document, identity != nil else { return }
         let (time, uptime) = (leaseTime, clock.uptime)
         mark = TimeMark(time: time, uptime: uptime)
         gatewayMark = TimeMark(time: gatewayMark.time(at: uptime), uptime: uptime)
         do {
             try await records.setMarks(mark, gateway: gatewayMark)
-            if clock.wall >= identity.renewalTime { try await renewIdentity() }
         } catch {
-            logger.debug("renewal or storing the time failed", metadata: ["error": "\(error)"])
+            logger.debug("the time could not be stored", metadata: ["error": "\(error)"])
         }
         if time >= document.halfLease { hint.yield() }
+        if isRenewalDue { renewal.yield() }
         if state == .authorized { await settle(isFresh: false) }
+    }
+
+    private var isRenewalDue: Bool { identity.map { clock.wall >= $0.renewalTime } ?? false }
+
+    /// One renewal at a time. One that fails is tried again when its time is looked at next.
+    private func followRenewals() async -> Bool {
+        for await _ in renewals where isRenewalDue {
+            do {
+                try await renewIdentity()
+            } catch {
+                logger.debug("the identity could not be renewed", metadata: ["error": "\(error)"])
+            }
+        }
+        return false
     }
 
     /// At most a minute, at least a second.

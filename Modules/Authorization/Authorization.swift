@@ -20,6 +20,8 @@ public actor Authorization {
     nonisolated let stop: AsyncStream<Void>.Continuation
     nonisolated let hints: AsyncStream<Void>
     nonisolated let hint: AsyncStream<Void>.Continuation
+    nonisolated let renewals: AsyncStream<Void>
+    nonisolated let renewal: AsyncStream<Void>.Continuation
 
     let application: ApplicationIdentity?
     let records: AuthorizationRecords
@@ -114,6 +116,7 @@ public actor Authorization {
         gate = Gate(clock: clock)
         (stopped, stop) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
         (hints, hint) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
+        (renewals, renewal) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
         identity = contents.identity
         decisions = contents.decisions
         let stored = contents.mark ?? TimeMark(time: 0, uptime: clock.uptime)

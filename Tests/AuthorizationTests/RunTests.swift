@@ -48,6 +48,27 @@ import Testing
         #expect(await changes.next() == nil)
     }
 
+    @Test("The lease ends on time while the gateway leaves a renewal without an answer")
+    func leaseEndWhileRenewing() async throws {
+        let fixture = try Fixture(clock: TestClock(lasts: true))
+        let (authorization, _) = try await fixture.activated()
+        let seen = Lock<[Access]>([])
+        let observation = authorization.onAccessChange { change in seen.withLock { $0.append(change.to) } }
+        fixture.gateway.state.withLock { $0.silent = [ControlAPI.Path.reenroll] }
+        // More than two thirds of a certificate's 7 days.
+        fixture.clock.advance(wall: 5 * 86_400, uptime: 5 * 86_400)
+        let running = Task { await authorization.run() }
+        // The renewal hangs for a minute.
+        #expect(
+            try await eventually(within: .seconds(20)) {
+                seen.withLock { $0.last == .withdrawn(.blocked) } && authorization.state == .locked(.blocked)
+                    && fixture.gateway.sent(to: ControlAPI.Path.reenroll).count == 1
+            })
+        authorization.shutdown()
+        await running.value
+        withExtendedLifetime(observation) {}
+    }
+
     @Test("Cancelling ends it") func cancelled() async throws {
         let fixture = try Fixture(clock: TestClock(lasts: true))
         let (authorization, _) = try await fixture.activated()

@@ -23,6 +23,8 @@ final class FakeGateway: ControlClient {
         var dead: Set<String> = []
         var hanging: Set<String> = []
         var broken: Set<String> = []
+        /// Which paths none of them answers.
+        var silent: Set<String> = []
         /// The fleet's gateways to which event streams were opened.
         var streams: [String] = []
         /// By path, instead of the true answer.
@@ -118,7 +120,10 @@ final class FakeGateway: ControlClient {
     }
 
     private func hang(_ request: ControlRequest) async throws(LoadError) {
-        guard state.withLock({ $0.hanging.contains("\(request.gateway)") }) else { return }
+        let hangs = state.withLock { state in
+            state.hanging.contains("\(request.gateway)") || state.silent.contains(request.target)
+        }
+        guard hangs else { return }
         try? await Task.sleep(for: .seconds(60))
         throw Task.isCancelled ? .cancelled() : LoadError(.idleTimeout, at: .response, "Nothing came.")
     }
