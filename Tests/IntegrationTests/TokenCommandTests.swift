@@ -45,6 +45,29 @@ import Testing
         "localhost:\(try Endpoint(site.ready.control).port)"
     }
 
+    @Test func aPassphraseFromStandardInputOpensTheStore() async throws {
+        let site = try await Site.start()
+        let link = try await site.link()
+        let (file, store) = (try site.folder.write(link, to: "link"), site.folder.file("app"))
+        func run(_ words: String...) async throws -> Outcome {
+            try await ChildProcess(
+                Programs.built("sallyport"), words + ["--store", store, "--passphrase-file", "-", "--json"],
+                input: "correct horse\n"
+            ).outcome()
+        }
+        let activated = try await run("activate", "--link-file", file)
+        try #require(activated.status == 0, "\(activated.error)")
+        let got = try await run("token", "get")
+        try #require(got.status == 0, "\(got.error)")
+        #expect(try !got.json(Token.self).token.isEmpty)
+        // What follows the passphrase is no link: standard input is one thing.
+        let refused = try await ChildProcess(
+            Programs.built("sallyport"),
+            ["activate", "-", "--store", site.folder.file("other"), "--passphrase-file", "-", "--json"], input: link
+        ).outcome()
+        #expect(try refused.status == 64 && refused.failure().message.hasPrefix("Standard input is given twice"))
+    }
+
     @Test func aTokenIsGotAndVerifiedBothWays() async throws {
         let site = try await Site.start()
         let store = try await site.activatedStore()

@@ -87,7 +87,13 @@ struct Client {
     }
 
     private func withStored<Report>(_ body: (StoredAuthorization) throws -> Report) async throws -> Report {
-        let store = try await location.openApp(.readOnly)
+        try await withStored(protectedBy: location.keyProtector(), body)
+    }
+
+    private func withStored<Report>(
+        protectedBy protector: any KeyProtector, _ body: (StoredAuthorization) throws -> Report
+    ) async throws -> Report {
+        let store = try await location.openApp(.readOnly, protectedBy: protector)
         defer { store.close() }
         return try body(StoredAuthorization.read(from: store))
     }
@@ -110,9 +116,11 @@ struct Client {
         _ body: @Sendable (Sallyport) async throws -> Result
     ) async throws -> Result {
         if let app = Workplace.current.app { return try await body(app) }
-        try await checkActivated()
+        // For both openings: a passphrase in standard input can be read once.
+        let protector = try location.keyProtector()
+        try await checkActivated(protectedBy: protector)
         let sallyport = try await Sallyport.open(
-            store: location.store, protectedBy: protection.protector(), configuration: settings, supportsDoor: door,
+            store: location.store, protectedBy: protector, configuration: settings, supportsDoor: door,
             logger: door == nil ? Self.silent : Logger(label: "sallyport"))
         do {
             try await sallyport.authorize()
@@ -126,8 +134,8 @@ struct Client {
     }
 
     /// A mistyped directory must not become a new store.
-    private func checkActivated() async throws {
-        let instance = try await withStored(\.instance)
+    private func checkActivated(protectedBy protector: any KeyProtector) async throws {
+        let instance = try await withStored(protectedBy: protector) { $0.instance }
         guard instance != nil else {
             throw notActivated("notActivated")
         }

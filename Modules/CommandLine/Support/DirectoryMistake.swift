@@ -37,9 +37,14 @@ extension StoreLocationOptions {
     ///
     /// - Throws: ``CommandFailure`` if it is the data of a gateway.
     func openApp(_ options: StoreOptions) async throws -> SecureStore {
+        try await openApp(options, protectedBy: keyProtector())
+    }
+
+    /// As ``openApp(_:)``, for a command that opens the store more than once.
+    func openApp(_ options: StoreOptions, protectedBy protector: any KeyProtector) async throws -> SecureStore {
         let store: SecureStore
         do {
-            store = try await open(options)
+            store = try await SecureStore.open(at: self.store, protectedBy: protector, options: options)
         } catch let error as StoreError {
             // Its key is elsewhere, or the running gateway writes it.
             let codes: [StoreError.Code] = [.wrongKey, .keyUnavailable, .inUse]

@@ -26,6 +26,12 @@ enum InputFile {
 
     /// The bytes of a file; `-` is standard input. Reads no more than the limit and one byte.
     static func bytes(_ path: String, limit: Int) throws(CommandFailure) -> [UInt8] {
+        // A second reading would find nothing, and take that for an empty file.
+        guard path != "-" || Workplace.current.takeInput() else {
+            throw CommandFailure(
+                .usage, name: "invalid",
+                "Standard input is given twice: only one of what the command reads can come from it.")
+        }
         do throws(FileDescriptor.Failure) {
             return try FileDescriptor(reading: path).read(upTo: limit)
         } catch {

@@ -1,5 +1,6 @@
 import Glibc
 import Sallyport
+import Synchronization
 
 /// The standard streams and the folder that a command works with, and the app whose store it uses.
 ///
@@ -17,6 +18,7 @@ struct Workplace: Sendable {
     var app: Sallyport?
     /// The owner of the streams, if they are those of another process.
     var streams: PassedStreams?
+    private let inputUse = InputUse()
 
     @TaskLocal static var current = Workplace()
 
@@ -28,6 +30,9 @@ struct Workplace: Sendable {
         guard let folder, !text.hasPrefix("/"), text != "-" else { return text }
         return DirectoryPath.appending(text, to: folder)
     }
+
+    /// Whether standard input has not been read as a file before, which takes all of it: true once.
+    func takeInput() -> Bool { inputUse.take() }
 
     /// The terminal to ask on; nil if there is none. The caller closes it.
     func openTerminal() -> Int32? {
@@ -80,6 +85,13 @@ struct Workplace: Sendable {
         dup2(nothing, stream)
         close(nothing)
     }
+}
+
+/// Whether a command's standard input was read as a file.
+private final class InputUse: Sendable {
+    private let isTaken = Atomic(false)
+
+    func take() -> Bool { !isTaken.exchange(true, ordering: .relaxed) }
 }
 
 /// The standard streams of another process, for which a command is carried out here.
