@@ -48,6 +48,14 @@ struct AuditCommand: ParsableCommand {
         @OptionGroup var output: OutputOptions
 
         func run() async throws {
+            // A signal ends the process at once where no file has to be removed: a reader that does not read would hold
+            // a cancelled command up.
+            guard out != nil else { return try await write() }
+            let command = self
+            try await withInterruption { try await command.write() }
+        }
+
+        private func write() async throws {
             let export = try AuditExport(Console(location), syslog: format == .syslog)
             let file = try out.map { path throws(CommandFailure) in try NewFileInParts(path, mode: 0o600) }
             let count = try await export.write(to: file)

@@ -16,6 +16,7 @@ struct AuditExport {
         for chain in chains {
             var place = chain.first - 1
             while place < chain.last {
+                try Task.checkCancellation()
                 let page = AuditRequest.page(chain: chain.chain, after: place, through: chain.last)
                 guard case .entries(let entries) = try await ask(page) else { throw Self.unexpected }
                 guard let last = entries.last else { break }

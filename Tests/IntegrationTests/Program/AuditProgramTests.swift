@@ -66,6 +66,29 @@ import Testing
         #expect(syslog.hasPrefix("<110>1 20") && syslog.contains(" localhost sallyport - administration - {"))
     }
 
+    @Test func anExportThatIsEndedLeavesNoFile() async throws {
+        let gateway = try ChildProcess(
+            Programs.built("sallyport"),
+            ["gateway", "run", "--data", data, "--control", "127.0.0.1:0", "--relay", "127.0.0.1:0", "--json"])
+        defer { gateway.signal(SIGKILL) }
+        let isReady = try await eventually { gateway.output.hasSuffix("\n") || !gateway.isRunning }
+        try #require(isReady && gateway.isRunning, "\(gateway.error)")
+        try await gateway.pause()
+        let file = folder.file("ended.jsonl")
+        let export = try ChildProcess(
+            Programs.built("sallyport"), ["admin", "audit", "export", "--out", file, "--data", data])
+        // It waits for the gateway's answer.
+        let isBegun = try await eventually {
+            FileManager.default.fileExists(atPath: "\(file).partial") || !export.isRunning
+        }
+        try #require(isBegun && export.isRunning, "\(export.error)")
+        export.signal(SIGTERM)
+        let outcome = try await export.outcome(within: .seconds(30))
+        #expect(outcome.status == 143, "\(outcome.error)")
+        let left = [file, "\(file).partial"].filter { FileManager.default.fileExists(atPath: $0) }
+        #expect(left.isEmpty)
+    }
+
     @Test func aSoundTrailVerifiesAgainstItsCheckpoint() async throws {
         let checkpoint = try await folder.write(words("admin", "audit", "checkpoint"), to: "checkpoint.jws")
         let text = try await words("admin", "audit", "verify", "--checkpoint", checkpoint)
