@@ -19,11 +19,9 @@ struct OwnIdentities: Sendable, Hashable {
 
     /// Whether the authority in force has issued both, for its present generation of signers.
     func are(of authorities: Authorities) throws(GatewayError) -> Bool {
-        let issuer = authorities.issuing.own.certificate
-        let (server, signer) = (try server.parsed().certificate, try signer.parsed().certificate)
-        return issuer.publicKey.isValidSignature(server.signature, for: server)
-            && issuer.publicKey.isValidSignature(signer.signature, for: signer)
-            && Self.generation(of: signer) == authorities.record.signers
+        let issuer = authorities.issuing.own
+        guard try server.isIssued(by: issuer), try signer.isIssued(by: issuer) else { return false }
+        return try Self.generation(of: signer.parsed().certificate) == authorities.record.signers
     }
 
     private static func generation(of signer: Certificate) -> Int64? {
@@ -48,5 +46,11 @@ extension StoredIdentity {
             let end = CertificateAuthority.end(ofDER: certificate)
         else { return true }
         return now.timeIntervalSince(start) > end.timeIntervalSince(start) * 2 / 3
+    }
+
+    /// Whether it is this authority's.
+    func isIssued(by authority: AuthorityCertificate) throws(GatewayError) -> Bool {
+        let certificate = try parsed().certificate
+        return authority.certificate.publicKey.isValidSignature(certificate.signature, for: certificate)
     }
 }

@@ -14,8 +14,8 @@ struct ConfigurationBuilder: Sendable {
     let relays: [String: [Endpoint]]
     /// The trust settings in the configuration.
     let trust: ConfigurationDocument.Trust
-    /// The authorities that may have issued a relay's certificate, DER: a foreign relay may still have one by a former
-    /// authority.
+    /// The authorities that may have issued a relay's certificate, DER: a relay that has not renewed yet, and a foreign
+    /// one until it is given another, has a certificate by a former authority.
     let relayAuthorities: [[UInt8]]
     let now: Date
 
@@ -109,7 +109,7 @@ struct ConfigurationBuilder: Sendable {
 
     private func clusters() throws -> [ConfigurationDocument.Cluster] {
         let own = ConfigurationDocument.Cluster(
-            name: Route.mainCluster, relays: try relays(of: Route.mainCluster), authorities: trust.authorities)
+            name: Route.mainCluster, relays: try relays(of: Route.mainCluster), authorities: relayAuthorities)
         return [own]
             + (try directory.clusters.keys.sorted().map { name in
                 .init(

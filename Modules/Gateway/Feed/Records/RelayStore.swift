@@ -15,11 +15,6 @@ struct RelayMembership: Sendable, Hashable, Codable {
     var trust: [[UInt8]]
     /// HOST:PORT of the control gateways.
     var controls: [String]
-
-    mutating func use(_ certificates: RelayCertificates, for keys: RelayKeys) throws {
-        (client, server) = try keys.identities(certificates)
-        trust = certificates.trust.map { Array($0) }
-    }
 }
 
 /// The data of a relay on a machine of its own: its certificates and their keys, and nothing of the fleet's.
@@ -50,6 +45,15 @@ struct RelayStore: Sendable {
         try await store.write { [memberships, pending] transaction in
             try transaction.set(membership, for: "relay", in: memberships)
             try transaction.remove("relay", from: pending)
+        }
+    }
+
+    /// Changes what the relay is, and nothing else of it: the feed and a renewal may write at the same time.
+    func change(_ edit: @escaping @Sendable (inout RelayMembership) -> Void) async throws {
+        try await store.write { [memberships] transaction in
+            guard var membership = try transaction.value(for: "relay", in: memberships) else { return }
+            edit(&membership)
+            try transaction.set(membership, for: "relay", in: memberships)
         }
     }
 

@@ -38,6 +38,8 @@ actor RelayFeed {
     /// A signal to send a report.
     private nonisolated let ticks = Followers<Void>()
     private let controls: Board<[String]>
+    /// The authority that issues certificates, DER; nothing until it was followed.
+    private let issuer = Board<Data>()
     /// The gateways of which it was logged that they cannot be followed.
     private var missed: Set<String> = []
     private var questions = Questions()
@@ -161,10 +163,12 @@ extension RelayFeed {
         await parts.judge.settled()
         applied.change { $0 = max($0 ?? 0, state.revision) }
         ticks.tell(())
+        issuer.set(state.authorities.present)
         guard isTrustNew || areControlsNew else { return }
         choice.addresses = state.controls
         controls.set(state.controls)
-        try await store.keep(membership)
+        let known = membership
+        try await store.change { ($0.trust, $0.controls) = (known.trust, known.controls) }
     }
 
     private func publish(_ state: FollowedState) throws {
@@ -311,33 +315,51 @@ extension RelayFeed {
 extension RelayFeed {
     private func renewCertificates() async {
         while !Task.isCancelled {
-            let now = parts.current.clock()
-            if membership.client.isDue(at: now) || membership.server.isDue(at: now) {
-                for address in membership.controls.shuffled() {
-                    do {
-                        try await renew(at: address)
-                        break
-                    } catch {
-                        parts.logger.warning(
-                            "The relay's certificates cannot be renewed yet.",
-                            metadata: ["gateway": "\(address)", "error": "\(error)"])
-                    }
+            let known = issuer.value
+            // A gateway that has not heard of the authority in force yet issues by the one before.
+            for address in membership.controls.shuffled() where areCertificatesDue {
+                do { try await renew(at: address) } catch {
+                    parts.logger.warning(
+                        "The relay's certificates cannot be renewed yet.",
+                        metadata: ["gateway": "\(address)", "error": "\(error)"])
                 }
             }
-            // Longer than a gateway that limits renewals asks to wait.
-            try? await Task.sleep(for: .seconds(3600))
+            await untilIssuer(differsFrom: known)
         }
+    }
+
+    /// Whether a certificate has served two thirds of its life, or is not of the authority in force: apps and gateways
+    /// accept one of a former authority for some weeks only, and none after a revocation.
+    private var areCertificatesDue: Bool {
+        let now = parts.current.clock()
+        let issuer = issuer.value.flatMap { try? AuthorityCertificate(Array($0)) }
+        return [membership.client, membership.server].contains { identity in
+            if identity.isDue(at: now) { return true }
+            guard let issuer else { return false }
+            return (try? identity.isIssued(by: issuer)) != true
+        }
+    }
+
+    /// Returns after ten minutes at the latest, longer than a gateway that limits renewals asks to wait.
+    private func untilIssuer(differsFrom known: Data?) async {
+        let issuer = issuer
+        let isNew = await untilDeadline(.now + .seconds(600)) { () -> Bool in
+            for await present in issuer.values() where present != known { return true }
+            return false
+        }
+        // Spread, since all relays hear of it at once. The other gateways have followed the store by then, too.
+        if isNew == true { try? await Task.sleep(for: .milliseconds(Int.random(in: 100...1000))) }
     }
 
     private func renew(at address: String) async throws {
         let keys = RelayKeys()
         let request = try keys.request(named: membership.name)
         let certificates: RelayCertificates = try await client(of: address).post(FeedAPI.certificates, request)
-        var renewed = membership
-        try renewed.use(certificates, for: keys)
-        try await store.keep(renewed)
-        membership = renewed
+        let renewed = try keys.identities(certificates)
+        try await store.change { ($0.client, $0.server) = renewed }
+        // Whom the relay trusts is what the feed says: that may have changed since the answer.
+        (membership.client, membership.server) = renewed
         if let state = follower.state { try publish(state) }
-        try parts.judge.use(renewed.server.relayIdentity, trust: renewed.trust)
+        try parts.judge.use(membership.server.relayIdentity, trust: membership.trust)
     }
 }
