@@ -93,6 +93,17 @@ import Testing
         #expect(await fixture.data.perform(.listUsers) == before)
     }
 
+    /// Counting on from the greatest number would end the process.
+    @Test(arguments: ["n = 9223372036854775807", "n = -9223372036854775808", "n = 9007199254740992", "hash = ''"])
+    func aHeadOfTheAuditTrailThatIsNoneIsRefused(_ change: String) async throws {
+        try await run("UPDATE audit_chain SET \(change) WHERE chain = 'administration'")
+        let reply = await fixture.data.perform(.addUser("eve"))
+        #expect(isStoreFailure(reply))
+        await #expect(throws: GatewayError(.store, "")) { try await fixture.data.keepAudit() }
+        await #expect(throws: GatewayError(.store, "")) { try await fixture.data.verifyAudit(against: nil) }
+        #expect(await fixture.data.directory.users["eve"] == nil)
+    }
+
     /// A thief who has the link, and the database's owner, who makes its key look unused.
     @Test(arguments: [false, true]) func aUsedKeyThatIsPutBackMakesNoSecondInstance(_ isUnknown: Bool) async throws {
         let link = try await fixture.link()

@@ -41,7 +41,7 @@ extension FleetStore {
             try await $0.run("SELECT chain, n, hash FROM audit_chain", [])
         }
         let heads = try rows.map { row in
-            (try row.text(0), AuditHead(number: try row.integer(1), hash: try row.bytes(2)))
+            (try row.text(0), try row.auditHead(number: 1, hash: 2))
         }
         return Dictionary(heads.compactMap { text, head in AuditChainName(text).map { ($0, head) } }) { $1 }
     }
@@ -124,7 +124,7 @@ extension FleetTransaction {
         guard let row = rows.first else { throw FleetTables.missing("audit_chain") }
         let level = try row.integer(2)
         guard level <= FleetSchema.level else { throw FleetTables.isOfLaterVersion(level) }
-        return AuditHead(number: try row.integer(0), hash: try row.bytes(1))
+        return try row.auditHead(number: 0, hash: 1)
     }
 
     fileprivate func keep(_ head: AuditHead, of chain: AuditChainName) async throws {
@@ -145,6 +145,21 @@ extension FleetTransaction {
             }
             try await run("INSERT INTO \(chain.columns) VALUES \(rows.joined(separator: ", "))", values)
         }
+    }
+}
+
+extension FleetRow {
+    /// The number of an entry. What no chain comes to is refused: gateways count on from it.
+    fileprivate func auditNumber(_ column: Int) throws(GatewayError) -> Int64 {
+        let number = try integer(column)
+        guard 0..<(1 << 53) ~= number else { throw FleetTables.isNoPlaceInAChain }
+        return number
+    }
+
+    fileprivate func auditHead(number: Int, hash: Int) throws(GatewayError) -> AuditHead {
+        let head = AuditHead(number: try auditNumber(number), hash: try bytes(hash))
+        guard head.hash.count == AuditEntry.hashLength else { throw FleetTables.isNoPlaceInAChain }
+        return head
     }
 }
 
@@ -201,7 +216,7 @@ extension FleetKey {
 
     /// Columns `n`, `at`, `previous`, `hash` and `body`.
     fileprivate func openAudit(_ row: FleetRow, of chain: AuditChainName) throws(GatewayError) -> AuditRow {
-        let number = try row.integer(0)
+        let number = try row.auditNumber(0)
         guard
             let fields: [String: String] = try? open(row.bytes(4), table: chain.table, row: chain.row(number))
         else { return AuditRow(number: number, entry: nil) }

@@ -41,6 +41,13 @@ enum FleetTables {
                 + "changed. Nothing is taken from it, and nothing is written.")
     }
 
+    static var isNoPlaceInAChain: GatewayError {
+        GatewayError(
+            .store,
+            "The audit trail in the database has a number or a hash that no chain has: it was changed. Nothing is "
+                + "written.")
+    }
+
     /// Of the rows that the database had at this revision, some are others now.
     static func isNotOf(_ revision: Int64, _ table: String) -> GatewayError {
         GatewayError(
