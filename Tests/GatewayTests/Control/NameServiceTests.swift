@@ -1,3 +1,4 @@
+import Dispatch
 import Foundation
 import NIOCore
 import NIOPosix
@@ -106,6 +107,28 @@ import Testing
         let answer = DNSMessage(answering: try query("a.example"))
         let refused = await NameService(queries: Resolver()).answer(answer) { _ in .allowed }
         #expect(refused.code == .formatError)
+    }
+
+    /// A look-up that has not begun by then is left out, so that those of later queries come to their turn.
+    @Test func aNameThatIsNotResolvedInTimeIsAFailure() async throws {
+        let silent = StubResolver(nil)
+        let service = NameService(queries: SystemQueries(addresses: silent, limit: .milliseconds(50)))
+        let answer = await service.answer(try query("a.example")) { _ in .allowed }
+        #expect(answer.code == .serverFailure && silent.isWanted == false)
+    }
+
+    /// Nor the other way round: the threads are not the same.
+    @Test func queriesDoNotWaitForTheNamesOfCONNECTs() async throws {
+        let (loop, gate) = (MultiThreadedEventLoopGroup.singleton.any(), DispatchSemaphore(value: 0))
+        let relayed = (0..<16).map { _ in
+            SystemResolver().addresses(of: "localhost", on: loop) {
+                gate.wait()
+                return false
+            }
+        }
+        defer { for _ in relayed { gate.signal() } }
+        let answer = try await SystemQueries().answer(to: try query("localhost"), on: loop).get()
+        #expect(answer.code == .noError && answer.answers.map(\.data).contains(.address(RelayFixture.loopback)))
     }
 
     @Test func theHostsNameServersAreThoseOfItsFile() throws {

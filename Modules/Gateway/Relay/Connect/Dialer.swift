@@ -3,7 +3,6 @@ internal import NIOCore
 internal import NIOPosix
 internal import SallyportCore
 internal import SallyportWire
-internal import Synchronization
 
 /// Resolves a target, checks its addresses, and connects to one of them. Fails with ``RelayRefusal``.
 struct Dialer: Sendable {
@@ -53,25 +52,9 @@ struct Dialer: Sendable {
         }
     }
 
-    /// The wish for the addresses of a name: over once the client has left or its time has passed.
-    private final class Wish: Sendable {
-        let isOver = Atomic(false)
-    }
-
     private func resolve(_ name: String, until deadline: NIODeadline) -> EventLoopFuture<[IPAddress]> {
-        let promise = eventLoop.makePromise(of: [IPAddress].self)
-        let wish = Wish()
-        let timer = eventLoop.scheduleTask(deadline: deadline) {
-            wish.isOver.store(true, ordering: .relaxed)
-            promise.fail(NameResolutionError.timedOut)
-        }
-        left.whenComplete { _ in wish.isOver.store(true, ordering: .relaxed) }
-        let isWanted = { @Sendable in !wish.isOver.load(ordering: .relaxed) }
-        resolver.addresses(of: name, on: eventLoop, while: isWanted).whenComplete { result in
-            timer.cancel()
-            promise.completeWith(result)
-        }
-        return promise.futureResult.flatMapErrorThrowing { throw Self.refusal(resolution: $0) }
+        resolver.addresses(of: name, on: eventLoop, until: deadline, orUntil: left)
+            .flatMapErrorThrowing { throw Self.refusal(resolution: $0) }
     }
 
     /// The addresses of the egress address's family, at most ``addressLimit``.

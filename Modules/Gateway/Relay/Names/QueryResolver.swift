@@ -20,12 +20,19 @@ package struct SystemQueries: QueryResolver {
     /// The lifetime of addresses, which `getaddrinfo` does not provide; in seconds.
     private static let timeToLive: UInt32 = 30
 
-    private let addresses: SystemResolver
+    private let addresses: any NameResolver
+    private let limit: TimeAmount
     private let file: String
 
-    /// - Parameter file: in the form of resolv.conf(5).
-    package init(addresses: SystemResolver = SystemResolver(), file: String = "/etc/resolv.conf") {
+    /// - Parameters:
+    ///   - limit: how long `getaddrinfo` may take, the wait for a thread included.
+    ///   - file: in the form of resolv.conf(5).
+    package init(
+        addresses: any NameResolver = SystemResolver.ofQueries, limit: TimeAmount = .seconds(5),
+        file: String = "/etc/resolv.conf"
+    ) {
         self.addresses = addresses
+        self.limit = limit
         self.file = file
     }
 
@@ -34,7 +41,8 @@ package struct SystemQueries: QueryResolver {
         guard question.type == .a || question.type == .aaaa else {
             return ask(servers()[...], query, on: eventLoop)
         }
-        return addresses.addresses(of: question.name.description, on: eventLoop).map { found in
+        let deadline = NIODeadline.now() + limit
+        return addresses.addresses(of: question.name.description, on: eventLoop, until: deadline).map { found in
             let length = question.type == .a ? 4 : 16
             let records = found.filter { $0.bytes.count == length }.map { address in
                 DNSMessage.Record(question.name, timeToLive: Self.timeToLive, .address(address))

@@ -9,6 +9,10 @@ package struct SystemResolver: NameResolver {
     /// answer may keep all of them busy for seconds.
     private static let threadsOfRelay = started(16)
 
+    /// For the queries of instances: with names whose servers do not answer, one instance can keep all of these busy, and
+    /// must not hold up the CONNECTs of the others.
+    package static let ofQueries = SystemResolver(threads: started(8))
+
     /// For the hosts of databases, which relayed names must not hold up, nor they these.
     package static let ofDatabases = SystemResolver(threads: started(4))
 
