@@ -305,6 +305,9 @@ extension GatewayData {
     /// taken back.
     func keep(_ new: OwnIdentities) async throws {
         try await own.keep(new)
+        // Other authorities, or another generation of signers, may have come into force with certificates of their own
+        // meanwhile. Those stay.
+        guard try new.are(of: authorities) else { return try await own.keep(identities) }
         identities = new
         tell(.identities)
     }

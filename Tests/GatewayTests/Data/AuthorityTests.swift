@@ -145,6 +145,22 @@ import X509
         #expect(try await generation(of: fixture.data.signer.certificate) == 2)
     }
 
+    @Test(arguments: [true, false]) func aRenewalThatWasUnderWayTakesNothingBack(_ isRotation: Bool) async throws {
+        let before = await fixture.data.authorities
+        let late = try OwnIdentities(host: "localhost", under: before, at: fixture.now)
+        if isRotation {
+            _ = try await perform(.rotate)
+            _ = try await perform(.finish(confirmed: true))
+        } else {
+            _ = try await perform(.revoke(confirmed: true))
+        }
+        let present = await fixture.data.identities
+        try await fixture.data.keep(late)
+        #expect(await fixture.data.identities == present)
+        let again = try await fixture.restarted()
+        #expect(await again.identities == present)
+    }
+
     @Test func aRevocationGivesUpFormerAuthorities() async throws {
         let old = try await fixture.enrolled()
         try await fixture.perform(.addServer(.init(endpoint: "in.example:443")))
