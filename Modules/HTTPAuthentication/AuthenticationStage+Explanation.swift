@@ -11,7 +11,13 @@ extension AuthenticationStage {
         guard request.headerFields[.authorization] == nil else {
             return explanation.decided(.authentication, "the request's own", because: "it has an Authorization field")
         }
-        guard let space = await credentials.known(for: request.url, of: context.principal)?.space else { return }
+        guard let known = await credentials.known(for: request.url, of: context.principal) else { return }
+        do throws(LoadError) {
+            if let own = request.options.credential { try CredentialStorage.check(own, isOf: known.credential.user) }
+        } catch {
+            return explanation.refused(error)
+        }
+        let space = known.space
         explanation.decided(.authentication, "\(space.method)", because: "\(space.kind) \(space.origin)")
     }
 }

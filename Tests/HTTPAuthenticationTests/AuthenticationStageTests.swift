@@ -21,13 +21,13 @@ struct AuthenticationStageTests {
         _ url: String = "https://a.example/docs/a", principal: Principal = .instance,
         setting change: (inout LoadRequest) -> Void = { _ in }, timeout: Duration = .seconds(60),
         asking responder: (any ChallengeResponder)? = nil, gate: (any AccessGate)? = nil,
-        through between: [any LoadStage] = []
+        through between: [any LoadStage] = [], proxies: ProxySettings = .none
     ) async throws -> Int {
         var request = try LoadRequest.get(url)
         change(&request)
         let context = LoadContext(
             requestID: 1, logger: Logger(label: "test"), deadline: .now + timeout, idleTimeout: .seconds(60),
-            principal: principal, responder: responder)
+            principal: principal, responder: responder, proxies: proxies)
         let stages: [any LoadStage] = [AuthenticationStage(credentials: storage, gate: gate)] + between + [server]
         let chain = LoadChain(stages)
         return try await chain.load(request, in: context).head.status.code
@@ -228,6 +228,38 @@ struct AuthenticationStageTests {
         await #expect(throws: LoadError.self) { try await load(asking: StubResponder([.use(his)])) }
         await storage.clear(for: .default)
         #expect(try await load(asking: StubResponder([.use(his)])) == 200)
+    }
+
+    @Test func aRequestForAnotherUserIsNotSentAsTheKnownOne() async throws {
+        server.set("his", of: "bob")
+        let his = Credential(user: "bob", password: Redacted("his"))
+        #expect(try await load(setting: { $0.options.credential = Self.good }) == 200)
+        let error = await #expect(throws: LoadError.self) {
+            try await load(setting: { $0.options.credential = his })
+        }
+        #expect(error?.code == .otherPrincipal)
+        #expect(server.users == [nil, "ann"], "the second load is not sent at all")
+        #expect(try await load(principal: Principal("bob"), setting: { $0.options.credential = his }) == 200)
+        await storage.clear()
+        #expect(try await load(setting: { $0.options.credential = his }) == 200)
+        #expect(server.users == [nil, "ann", nil, "bob", nil, "bob"])
+    }
+
+    /// A proxy that is told the known user unasked sends no challenge that the other one could answer.
+    @Test func aProxyIsNotToldTheKnownUserInsteadOfTheRequests() async throws {
+        let proxy = "https://proxy.example:3128"
+        let space = ProtectionSpace(origin: proxy, realm: "p", method: .basic, kind: .proxy)
+        await storage.accepted(Self.good, for: space, of: .instance, scopes: [], since: storage.generation)
+        let his = Credential(user: "bob", password: Redacted("his"))
+        let proxies = try ProxySettings.all(Proxy(proxy, credential: his))
+        for own in [nil, his] {
+            let error = await #expect(throws: LoadError.self) {
+                try await load(setting: { $0.options.proxyCredential = own }, proxies: proxies)
+            }
+            #expect(error?.code == .otherPrincipal)
+        }
+        #expect(server.seen.isEmpty)
+        #expect(try await load(setting: { $0.options.proxyCredential = Self.good }, proxies: proxies) == 401)
     }
 
     @Test func ofTwoUsersInLoadsAtOnceTheFirstAcceptedOneStays() async throws {

@@ -140,7 +140,12 @@ public actor CredentialStorage: InstancePart {
 
     /// - Throws: ``LoadError/Code/otherPrincipal`` if the principal is another user in this space.
     func check(_ credential: Credential, for space: ProtectionSpace, of principal: Principal) throws(LoadError) {
-        let user = book.user(in: space, of: principal)
+        try Self.check(credential, isOf: book.user(in: space, of: principal))
+    }
+
+    /// - Parameter user: who the principal is in a space; nil if nobody yet.
+    /// - Throws: ``LoadError/Code/otherPrincipal`` if the credential is another user's.
+    static func check(_ credential: Credential, isOf user: String?) throws(LoadError) {
         guard user == nil || user == credential.user else {
             throw LoadError(
                 .otherPrincipal, at: .request, "The principal is another user in this protection space.")

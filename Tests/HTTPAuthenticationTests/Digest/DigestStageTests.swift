@@ -341,6 +341,16 @@ struct DigestStageTests {
         #expect(try await status(server) == 200)
     }
 
+    @Test func aRequestForAnotherUserIsNotProvedAsTheKnownOne() async throws {
+        let server = DigestServer { $0.passwords = ["ann": "secret", "bob": "his"] }
+        let bob = Credential(user: "bob", password: Redacted("his"))
+        #expect(try await status(server) == 200)
+        let error = await #expect(throws: LoadError.self) { try await status(server, credential: bob) }
+        #expect(error?.code == .otherPrincipal)
+        #expect(server.seen.map(\.user) == [nil, "ann"])
+        #expect(try await status(server) == 200)
+    }
+
     @Test(arguments: ["a\nb", "a\u{0}", "\u{7f}"])
     func controlCharactersInANameAreRefused(user: String) async throws {
         let error = await #expect(throws: LoadError.self) {
