@@ -230,6 +230,27 @@ struct AuthenticationStageTests {
         #expect(try await load(asking: StubResponder([.use(his)])) == 200)
     }
 
+    /// The cookies and stored answers that the principal has are still the first user's.
+    @Test func aRefusedPasswordDoesNotMakeThePrincipalAnotherUser() async throws {
+        server.set("his", of: "bob")
+        let his = Credential(user: "bob", password: Redacted("his"))
+        let new = Credential(user: "ann", password: Redacted("new"))
+        #expect(try await load(setting: { $0.options.credential = Self.good }) == 200)
+        server.password = "new"
+        for _ in 0..<2 {
+            let error = await #expect(throws: LoadError.self) { try await load(asking: StubResponder([.use(his)])) }
+            #expect(error?.code == .otherPrincipal)
+        }
+        #expect(server.users == [nil, "ann", "ann", nil], "what was refused is not sent unasked again")
+        #expect(await storage.credential(for: Self.space, of: .instance) == nil)
+        #expect(try await load(setting: { $0.options.credential = new }) == 200)
+        #expect(try await load() == 200)
+        await storage.clear()
+        #expect(storage.knowsNobody)
+        #expect(try await load(asking: StubResponder([.use(his)])) == 200)
+        #expect(server.users.suffix(2) == [nil, "bob"])
+    }
+
     @Test func aRequestForAnotherUserIsNotSentAsTheKnownOne() async throws {
         server.set("his", of: "bob")
         let his = Credential(user: "bob", password: Redacted("his"))

@@ -3,8 +3,8 @@ internal import SallyportCore
 /// The users as which servers know the principals: accepted credentials, credentials that the app set, and the sessions
 /// of schemes. A value; ``CredentialStorage`` holds one.
 struct CredentialBook {
-    /// The greatest number of accepted credentials. Servers choose realms, so beyond it the least recently accepted one
-    /// is forgotten.
+    /// The greatest number of spaces whose users are known. Servers choose realms, so beyond it the one in which a
+    /// credential was accepted least recently is forgotten.
     static let limit = 1024
 
     private struct Key: Hashable {
@@ -18,9 +18,9 @@ struct CredentialBook {
         let origin: String
     }
 
-    /// A credential that a server accepted.
+    /// A user whom a server accepted.
     private struct Accepted {
-        /// Nil if the credential itself is not kept.
+        /// Nil if the credential itself is not kept, or was refused later.
         var credential: Credential?
         let user: String
         /// The paths below which the credential may be sent without a challenge.
@@ -45,7 +45,7 @@ struct CredentialBook {
 
     // MARK: Lookup
 
-    /// Whether there is no credential that could be sent without a challenge.
+    /// Whether no user is known, and so there is no credential that could be sent without a challenge.
     var knowsNobody: Bool { accepted.isEmpty }
 
     /// The credential for default handling: the accepted one, else the one that the app set.
@@ -142,9 +142,12 @@ struct CredentialBook {
         if let oldest = all.min(by: { $0.2 < $1.2 }) { self[oldest.1, of: oldest.0] = nil }
     }
 
-    /// Records that the server refused a credential: it is not sent again without a challenge.
+    /// Records that the server refused a credential: it is not sent again without a challenge. The principal stays the
+    /// same user, whose cookies and stored answers it still has.
     mutating func refused(_ credential: Credential, for space: ProtectionSpace, of principal: Principal) {
-        if self[space, of: principal]?.credential == credential { self[space, of: principal] = nil }
+        guard var known = self[space, of: principal], known.credential == credential else { return }
+        (known.credential, known.scopes) = (nil, [])
+        self[space, of: principal] = known
     }
 
     // MARK: Removal
