@@ -59,7 +59,8 @@ struct Resumption: Codable, Equatable {
         switch head.status.code {
         case 206:
             guard let range, range.first == length, range.total == nil || total == nil || range.total == total,
-                isSame(head.headerFields), head.headerFields[.contentEncoding] == nil
+                range.hasLength(of: head.headerFields), isSame(head.headerFields),
+                head.headerFields[.contentEncoding] == nil
             else { return .useless }
             total = range.total ?? total
             return .rest
@@ -112,6 +113,13 @@ struct ContentRange: Equatable {
             total ?? .max > last
         else { return nil }
         (self.first, self.last) = (first, last)
+    }
+
+    /// Whether the length that an answer announces, if it does, is the range's. Each `last` is below the greatest
+    /// number, so that neither this length nor the end of the range overflows.
+    func hasLength(of fields: HTTPFields) -> Bool {
+        guard let announced = fields[.contentLength].flatMap({ Int64($0) }), let first, let last else { return true }
+        return announced == last - first + 1
     }
 
     /// Nil if it is not a number; `.some(nil)` for `*`.

@@ -8,8 +8,9 @@ extension SecureSession {
     ///
     /// The received bytes are kept in hidden files beside the target (`.NAME.partial`, `.NAME.resume`), with the
     /// response's strong validator; the rest is requested with `Range` and `If-Range` (RFC 9110 §14.2, §13.1.5). If the
-    /// content has changed, or the server answers with another range than the requested one, the whole is loaded. If
-    /// the server sends no strong validator, the download begins anew. A crash loses at most the last 32 MiB.
+    /// content has changed, or the server answers with another range than the requested one, or with a length that is
+    /// not its range's, the whole is loaded. If the server sends no strong validator, the download begins anew. A crash
+    /// loses at most the last 32 MiB.
     ///
     /// - Parameters:
     ///   - request: a GET without a body and without `Range` or `If-Range` of its own.
@@ -107,6 +108,7 @@ extension SecureSession {
     ) async throws(LoadError) {
         do throws(LoadError) {
             let length = response.head.headerFields[.contentLength].flatMap { Int64($0) }
+            // A rest is as long as its range, which begins where the file ends: the sum is its end, and fits.
             let total = file.record?.total ?? length.map { $0 + file.length }
             progress(TransferProgress(completed: file.length, total: total))
             while let chunk = try await response.body.next() {

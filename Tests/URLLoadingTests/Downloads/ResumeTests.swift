@@ -1,5 +1,6 @@
 import Foundation
 import HTTPTypes
+import SallyportBase
 import SallyportCore
 import SallyportLoading
 import TestSupport
@@ -241,6 +242,35 @@ struct ResumeTests {
             #expect(error?.code == .invalidRequest)
         }
         await server.loading.shutdown()
+    }
+
+    /// What a broken-off answer of unknown length leaves.
+    private func leave(_ part: String, of request: LoadRequest, for path: String) async throws {
+        var file = try PartialFile.open(for: path)
+        let head = HTTPResponse(status: .ok, headerFields: [.eTag: "\"a\""])
+        try file.restart(as: Resumption(of: request, answered: head))
+        try file.write(Array(part.utf8))
+        try await file.keep()
+    }
+
+    /// The length of the whole would be greater than a number can say.
+    @Test func aRestThatCannotBeSoLongIsNotTaken() async throws {
+        let answers = Lock([
+            "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhelloworld",
+            "HTTP/1.1 206 P\r\nContent-Range: bytes 5-9/*\r\nContent-Length: \(Int64.max)\r\n\r\nworld",
+        ])
+        let server = try TestServer { connection in
+            guard connection.readHead() != nil else { return }
+            connection.write(answers.withLock { $0.popLast() } ?? "")
+            connection.awaitEnd()
+        }
+        let (folder, loading) = (try TemporaryDirectory(), URLLoadingSystem(gate: StubGate()))
+        let request = LoadRequest(.get, try server.url("/page"))
+        try await leave("hello", of: request, for: folder.file("copy"))
+        let head = try await loading.session.resumeDownload(for: request, to: folder.file("copy"))
+        #expect(head.status == .ok && server.acceptedConnections == 2)
+        #expect(try Data(contentsOf: URL(filePath: folder.file("copy"))) == Data("helloworld".utf8))
+        await loading.shutdown()
     }
 
     @Test func partialFilesCanBeRemoved() async throws {

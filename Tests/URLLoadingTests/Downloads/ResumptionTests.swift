@@ -67,6 +67,18 @@ import Testing
         #expect(resumption.take(HTTPResponse(status: .init(code: status), headerFields: fields)) == expected)
     }
 
+    @Test(
+        arguments: [("5", .rest), ("4", .useless), ("6", .useless), ("\(Int64.max)", .useless)]
+            as [(String, Resumption.Answer)])
+    func aRestIsAsLongAsItsRange(_ length: String, _ expected: Resumption.Answer) throws {
+        for range in ["bytes 5-9/10", "bytes 5-9/*"] {
+            var resumption = try #require(record([.eTag: "\"a\""]))
+            resumption.length = 5
+            let fields: HTTPFields = [.contentRange: range, .contentLength: length]
+            #expect(resumption.take(HTTPResponse(status: .partialContent, headerFields: fields)) == expected)
+        }
+    }
+
     @Test func nothingIsMissingWhereAllIsThere() throws {
         var resumption = try #require(record([.eTag: "\"a\"", .contentLength: "10"]))
         resumption.length = 10
