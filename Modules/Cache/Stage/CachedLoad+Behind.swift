@@ -13,9 +13,9 @@ extension CachedLoad {
 
     private func validate(_ stored: StoredAnswer) async {
         do throws(LoadError) {
-            switch try await askServer(about: stored, lead: nil) {
+            switch try await askServer(about: stored, onError: true, lead: nil) {
             case .holds: cache.count(.revalidated)
-            case .other(let response):
+            case .failed(let response), .other(let response):
                 while try await response.body.next() != nil {}
             }
         } catch {

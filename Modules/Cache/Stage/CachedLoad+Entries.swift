@@ -134,7 +134,7 @@ extension CachedLoad {
     private func validate(_ found: Found, onError mayFail: Bool, lead: FlightLead?) async throws(LoadError) -> Use {
         let answer: Validated
         do throws(LoadError) {
-            answer = try await askServer(about: found.stored, lead: lead)
+            answer = try await askServer(about: found.stored, onError: mayFail, lead: lead)
         } catch {
             // A stale entry may stand in only if the server could not be reached, not, for example, if its chain does
             // not verify.
@@ -144,13 +144,12 @@ extension CachedLoad {
         switch answer {
         case .holds(let fresh, let sent):
             return answered(with: fresh, found.part, found.decision, .revalidated, at: cache.now(), sent: sent)
+        case .failed(let response):
+            await response.drain()
+            return answered(
+                with: found.stored, found.part, found.decision, .stale, at: cache.now(),
+                sent: response.head.headerFields)
         case .other(let response):
-            if mayFail, ReuseRules.isError(response.head.status) {
-                await response.drain()
-                return answered(
-                    with: found.stored, found.part, found.decision, .stale, at: cache.now(),
-                    sent: response.head.headerFields)
-            }
             note(.changed)
             return .answered(response.told(.changed))
         }

@@ -17,31 +17,50 @@ extension CachedLoad {
     enum Validated {
         /// The entry is still valid; with the fields that the server sent now.
         case holds(StoredAnswer, sent: HTTPFields)
+        /// An error in spite of which the entry may be used (RFC 5861 §4). It is not stored: the entry stays.
+        case failed(LoadResponse)
         case other(LoadResponse)
     }
 
-    func askServer(about stored: StoredAnswer, lead: FlightLead?) async throws(LoadError) -> Validated {
+    /// - Parameter mayFail: whether the entry may be used if the server answers with an error.
+    func askServer(
+        about stored: StoredAnswer, onError mayFail: Bool, lead: FlightLead?
+    ) async throws(LoadError) -> Validated {
         guard let fields = Validation.fields(request.headerFields, asking: stored.answer.validators) else {
-            let response = try await forward(request, lead: lead)
-            replaceIfOutdated(stored, by: response)
-            return .other(response)
+            return try await askAnew(about: stored, onError: mayFail, lead: lead)
         }
         var conditional = request
         conditional.headerFields = fields
         let (start, requested) = (cache.removalCount, cache.now())
         let response = try await next.load(conditional, in: context)
         guard response.head.status.code == 304 else {
-            replaceIfOutdated(stored, by: response)
-            return .other(received(response, at: start, requested: requested, lead: lead))
+            return other(response, than: stored, onError: mayFail, at: start, requested: requested, lead: lead)
         }
         await response.drain()
         guard stored.answer.validators.areConfirmed(by: Validators(response.head.headerFields)) else {
             // It refers to another answer than the stored one (§4.3.4).
             cache.drop(stored.slot)
-            return .other(try await forward(request, lead: lead))
+            return try await askAnew(about: stored, onError: mayFail, lead: lead)
         }
         let fresh = freshened(stored, by: response, requested: requested, lead: lead)
         return .holds(fresh, sent: response.head.headerFields)
+    }
+
+    private func askAnew(
+        about stored: StoredAnswer, onError mayFail: Bool, lead: FlightLead?
+    ) async throws(LoadError) -> Validated {
+        let (start, requested) = (cache.removalCount, cache.now())
+        let response = try await next.load(request, in: context)
+        return other(response, than: stored, onError: mayFail, at: start, requested: requested, lead: lead)
+    }
+
+    private func other(
+        _ response: LoadResponse, than stored: StoredAnswer, onError mayFail: Bool, at start: UInt64,
+        requested: CacheTime, lead: FlightLead?
+    ) -> Validated {
+        if mayFail, ReuseRules.isError(response.head.status) { return .failed(refused(response, lead)) }
+        replaceIfOutdated(stored, by: response)
+        return .other(received(response, at: start, requested: requested, lead: lead))
     }
 
     /// If the connection was made by the app's own trust decision, the stored entry is left unchanged: the server's

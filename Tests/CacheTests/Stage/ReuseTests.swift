@@ -167,6 +167,39 @@ import Testing
         #expect(try await site.get() == "5")
     }
 
+    /// By its own fields the error may be stored: it would take the place of the entry that answers in its stead.
+    @Test(arguments: ["ETag", "X-Other"])
+    func rfc5861_s4_anErrorThatTheEntryHidesDoesNotReplaceIt(field: String) async throws {
+        let site = try await Site { _, number in
+            number == 1
+                ? Answer(200, ["Cache-Control": "max-age=60, stale-if-error=100", field: "\"a\""])
+                : Answer(503, ["Cache-Control": "max-age=60"])
+        }
+        #expect(try await site.get() == "1")
+        site.clock.pass(80)
+        for count in 2...3 {
+            let answer = try await site.load()
+            #expect(answer.head.status == .ok && answer.body == "1" && site.count == count)
+        }
+        site.clock.pass(100)
+        #expect(try await site.load().head.status.code == 503)
+    }
+
+    @Test func rfc5861_s3_anErrorBehindDoesNotReplaceTheEntry() async throws {
+        let site = try await Site { _, number in
+            number == 1
+                ? Answer(200, ["Cache-Control": "max-age=60, stale-while-revalidate=100"])
+                : Answer(503, ["Cache-Control": "max-age=60"])
+        }
+        #expect(try await site.get() == "1")
+        site.clock.pass(80)
+        for count in 2...3 {
+            #expect(try await site.get() == "1")
+            #expect(try await eventually { site.count == count && site.cache.revalidations.count == 0 })
+            await site.cache.settle()
+        }
+    }
+
     @Test func rfc5861_s4_theRequestMayAllowItToo() async throws {
         let site = try await Site { _, number in number == 1 ? .fresh(60) : Answer(502) }
         #expect(try await site.get() == "1")
