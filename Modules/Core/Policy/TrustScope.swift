@@ -1,8 +1,9 @@
 /// The trust settings under which a response was received: the authorities that may issue the server's certificate, the
-/// further checks of its chain, and the client certificate. A response stored under one scope is never used for a load
-/// under another.
+/// further checks of its chain, and the client certificate; and the cookie jar, whose cookies show the server another
+/// user. A response stored under one scope is never used for a load under another.
 package struct TrustScope: Sendable, Hashable {
-    /// A digest of all settings that apply to the host, 32 bytes. Empty for plain http, where nothing is verified.
+    /// A digest of all settings that apply to the host, 32 bytes. Empty for plain http with the instance's cookies, where
+    /// nothing is verified.
     package let digest: [UInt8]
     /// Whether the app is asked about the server's chain, and may present a certificate that the settings do not name.
     package let asksApp: Bool
@@ -12,7 +13,7 @@ package struct TrustScope: Sendable, Hashable {
         self.asksApp = asksApp
     }
 
-    /// The scope of every response over plain http.
+    /// The scope of every response over plain http with the instance's cookies.
     package static let plain = TrustScope(digest: [])
 }
 
@@ -21,10 +22,12 @@ package struct TrustScopes: Sendable, Hashable {
     private let standard: [UInt8]
     /// The digests for hosts that have pins or a client certificate of their own.
     private let own: [Host: [UInt8]]
+    private let plain: TrustScope
 
-    package init(standard: [UInt8], own: [Host: [UInt8]] = [:]) {
+    package init(standard: [UInt8], own: [Host: [UInt8]] = [:], plain: TrustScope = .plain) {
         self.standard = standard
         self.own = own
+        self.plain = plain
     }
 
     /// The scope of a load outside of any session. It is equal to no session's scope.
@@ -32,7 +35,7 @@ package struct TrustScopes: Sendable, Hashable {
 
     /// - Parameter asksApp: whether the load has a delegate that answers challenges.
     package func scope(of url: RequestURL, asksApp: Bool) -> TrustScope {
-        guard url.isSecure else { return .plain }
+        guard url.isSecure else { return plain }
         guard !own.isEmpty, let host = url.endpoint?.host, let digest = own[host] else {
             return TrustScope(digest: standard, asksApp: asksApp)
         }

@@ -131,8 +131,8 @@ extension LoadContext {
         set { parts = with { $0.terms = $0.terms.changed(connectionsPerOrigin: newValue) } }
     }
 
-    /// The trust settings and client certificates of the session: a stored response of another session can be used only
-    /// if it was received under equal ones.
+    /// The trust settings, the client certificates and the cookie jar of the session: a stored response of another
+    /// session can be used only if it was received under equal ones.
     package var trust: TrustScopes {
         get { parts.values.terms.trust }
         set { parts = with { $0.terms = $0.terms.changed(trust: newValue) } }

@@ -1,6 +1,7 @@
 internal import Crypto
 internal import SallyportBase
 internal import SallyportCore
+internal import SallyportLoading
 internal import SallyportTransport
 
 extension TrustScopes {
@@ -10,7 +11,12 @@ extension TrustScopes {
         let common = TrustDigest(ofAll: configuration)
         self.init(
             standard: common.finished(),
-            own: Dictionary(uniqueKeysWithValues: hosts.map { ($0, common.finished(for: $0, in: configuration)) }))
+            own: Dictionary(uniqueKeysWithValues: hosts.map { ($0, common.finished(for: $0, in: configuration)) }),
+            plain: Self.plain(with: configuration.cookieJar))
+    }
+
+    private static func plain(with jar: CookieJarSelection) -> TrustScope {
+        jar == .instance ? .plain : TrustScope(digest: TrustDigest(of: jar).finished())
     }
 }
 
@@ -31,7 +37,11 @@ private struct TrustDigest {
         add("lists", rules.lists)
         add("\(rules.coversAuthorities) \(rules.allowsUnknown) \(rules.stapling)")
         add(configuration.minimumTLSVersion.map { "at least \($0)" } ?? "usual versions")
+        add(configuration.cookieJar)
     }
+
+    /// The digest of what counts where nothing is verified.
+    init(of jar: CookieJarSelection) { add(jar) }
 
     func finished() -> [UInt8] { Array(hash.finalize()) }
 
@@ -42,6 +52,15 @@ private struct TrustDigest {
         own.add("pins", (configuration.pins[host] ?? []).map(\.sha256).sorted { $0.lexicographicallyPrecedes($1) })
         own.add("identity", configuration.clientIdentities[host]?.certificates ?? [])
         return own.finished()
+    }
+
+    /// The instance's jar, which most sessions have, adds nothing.
+    private mutating func add(_ jar: CookieJarSelection) {
+        switch jar {
+        case .instance: break
+        case .named(let name): add("jar", [Array(name.utf8)])
+        case .none: add("no jar")
+        }
     }
 
     private mutating func add(_ name: String, _ items: [[UInt8]] = []) {

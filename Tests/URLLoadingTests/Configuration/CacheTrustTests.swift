@@ -90,6 +90,22 @@ struct CacheTrustTests {
         #expect(count == 2 && cache.statistics.entries == 2)
     }
 
+    /// What a server sent to the user whom it knows by the cookies of one jar is not for sessions with another.
+    @Test func theCookieJarIsAPartOfTheKey() async throws {
+        let trust = try ServerTrust.only([site.authority.der])
+        let jars: [CookieJarSelection] = [.instance, .named("a"), .named("b"), .none]
+        for _ in 0..<2 {
+            for jar in jars {
+                let reading = try session {
+                    $0.trust = trust
+                    $0.cookieJar = jar
+                }
+                #expect(try await load(reading) == nil)
+            }
+        }
+        #expect(count == jars.count && cache.statistics.entries == jars.count)
+    }
+
     /// What a server sent to the holder of one certificate is for that holder only.
     @Test func aClientCertificateIsAPartOfTheKey() async throws {
         let asking = try Site(TestAuthority(), requiring: clients)

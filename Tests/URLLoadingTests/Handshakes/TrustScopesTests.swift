@@ -1,4 +1,5 @@
 import SallyportCore
+import SallyportLoading
 import TestSupport
 import Testing
 
@@ -58,6 +59,21 @@ import Testing
         let (one, two) = (try Self.pin(1), try Self.pin(2))
         #expect(try scope { try $0.pin("b.example", to: one, backups: [two]) } == scope())
         #expect(try scope { try $0.present(authority.client().clientIdentity, to: "b.example") } == scope())
+    }
+
+    /// By its cookies a server knows the user, over plain http too.
+    @Test func eachCookieJarMakesAScopeOfItsOwn() throws {
+        for text in ["https://a.example/", "http://a.example/"] {
+            let url = try RequestURL(text)
+            func scope(with jar: CookieJarSelection) -> TrustScope {
+                var configuration = SessionConfiguration()
+                configuration.cookieJar = jar
+                return TrustScopes(configuration).scope(of: url, asksApp: false)
+            }
+            let jars: [CookieJarSelection] = [.instance, .named("a"), .named("b"), .none]
+            #expect(Set(jars.map { scope(with: $0) }).count == jars.count)
+            #expect(scope(with: .named("a")) == scope(with: .named("a")), "Sessions with one jar share.")
+        }
     }
 
     @Test func withADelegateTheScopeDiffers() throws {
