@@ -143,7 +143,7 @@ public actor CredentialStorage: InstancePart {
         try Self.check(credential, isOf: book.user(in: space, of: principal))
     }
 
-    /// - Parameter user: who the principal is in a space; nil if nobody yet.
+    /// - Parameter user: who the principal is in a space; nil if none is known yet.
     /// - Throws: ``LoadError/Code/otherPrincipal`` if the credential is another user's.
     static func check(_ credential: Credential, isOf user: String?) throws(LoadError) {
         guard user == nil || user == credential.user else {
