@@ -45,7 +45,7 @@ extension StoreLocationOptions {
         let store: SecureStore
         do {
             store = try await SecureStore.open(at: self.store, protectedBy: protector, options: options)
-        } catch let error as StoreError {
+        } catch {
             // Its key is elsewhere, or the running gateway writes it.
             let codes: [StoreError.Code] = [.wrongKey, .keyUnavailable, .inUse]
             guard codes.contains(error.code), GatewayDirectory.hasServed(self.store) else { throw error }
