@@ -11,12 +11,9 @@ extension AuthenticationStage {
         guard request.headerFields[.authorization] == nil else {
             return explanation.decided(.authentication, "the request's own", because: "it has an Authorization field")
         }
-        guard let known = await credentials.known(for: request.url, of: context.principal) else { return }
-        do throws(LoadError) {
-            if let own = request.options.credential { try CredentialStorage.check(own, isOf: known.credential.user) }
-        } catch {
-            return explanation.refused(error)
-        }
+        guard let known = await credentials.known(for: request.url, of: context.principal),
+            known.isOf(request.options.credential)
+        else { return }
         let space = known.space
         explanation.decided(.authentication, "\(space.method)", because: "\(space.kind) \(space.origin)")
     }

@@ -89,8 +89,11 @@ struct CredentialBook {
         accepted.scopes.filter { path.hasPrefix($0) }.map(\.utf8.count).max() ?? 0
     }
 
-    /// The user's name for the principal in a space; nil if the server accepted no credential there yet.
-    func user(in space: ProtectionSpace, of principal: Principal) -> String? { self[space, of: principal]?.user }
+    /// The user's name for the principal in a space; nil if the server accepted no credential there yet, and at a proxy:
+    /// sessions may have accounts of their own there, and no cookie or answer is a proxy's.
+    func user(in space: ProtectionSpace, of principal: Principal) -> String? {
+        space.kind == .proxy ? nil : self[space, of: principal]?.user
+    }
 
     // MARK: Changes
 
@@ -124,9 +127,10 @@ struct CredentialBook {
     mutating func accepted(
         _ credential: Credential, for space: ProtectionSpace, of principal: Principal, scopes: [String]
     ) -> Bool {
-        let known = self[space, of: principal]
-        var accepted = known ?? Accepted(user: credential.user, number: 0)
-        guard accepted.user == credential.user else { return false }
+        let user = user(in: space, of: principal) ?? credential.user
+        guard user == credential.user else { return false }
+        let known = self[space, of: principal].flatMap { $0.user == user ? $0 : nil }
+        var accepted = known ?? Accepted(user: user, number: 0)
         count += 1
         accepted.number = count
         accepted.credential = credential.persistence == .none ? nil : credential

@@ -15,6 +15,9 @@ public actor CredentialStorage: InstancePart {
         let credential: Credential
         /// Nil for a scheme without sessions.
         let session: (any AuthenticationSession)?
+
+        /// Whether a request with this credential of its own may carry it; one without may.
+        func isOf(_ own: Credential?) -> Bool { own.map { $0.user == credential.user } ?? true }
     }
 
     private var book = CredentialBook()
@@ -140,12 +143,7 @@ public actor CredentialStorage: InstancePart {
 
     /// - Throws: ``LoadError/Code/otherPrincipal`` if the principal is another user in this space.
     func check(_ credential: Credential, for space: ProtectionSpace, of principal: Principal) throws(LoadError) {
-        try Self.check(credential, isOf: book.user(in: space, of: principal))
-    }
-
-    /// - Parameter user: who the principal is in a space; nil if none is known yet.
-    /// - Throws: ``LoadError/Code/otherPrincipal`` if the credential is another user's.
-    static func check(_ credential: Credential, isOf user: String?) throws(LoadError) {
+        let user = book.user(in: space, of: principal)
         guard user == nil || user == credential.user else {
             throw LoadError(
                 .otherPrincipal, at: .request, "The principal is another user in this protection space.")

@@ -59,19 +59,15 @@ struct Negotiator {
 
     // MARK: Without a challenge
 
-    /// The authentication that the first request carries unasked.
-    ///
-    /// - Throws: ``LoadError/Code/otherPrincipal`` if the request has a credential of its own for another user than the
-    ///   one that is known there.
+    /// The authentication that the first request carries unasked. None if the request has a credential of its own for
+    /// another user than the one that is known there: which space it is meant for, the challenge tells.
     mutating func first() async throws(LoadError) -> Redacted<String>? {
         let known: CredentialStorage.Known? =
             switch challenger.kind {
             case .server: await credentials.known(for: original.url, of: principal)
             case .proxy: await credentials.known(forProxy: challenger.origin, of: principal)
             }
-        guard let known else { return nil }
-        // To send nothing would not suffice: the cookies, answers and connections at hand are the known user's too.
-        if let own = challenger.credential { try CredentialStorage.check(own, isOf: known.credential.user) }
+        guard let known, known.isOf(challenger.credential) else { return nil }
         session = known.session
         let offer = Negotiation.Offer(space: known.space, offered: OfferedScheme(name: known.space.method.name))
         do throws(LoadError) {

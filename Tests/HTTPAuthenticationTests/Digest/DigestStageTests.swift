@@ -347,7 +347,7 @@ struct DigestStageTests {
         #expect(try await status(server) == 200)
         let error = await #expect(throws: LoadError.self) { try await status(server, credential: bob) }
         #expect(error?.code == .otherPrincipal)
-        #expect(server.seen.map(\.user) == [nil, "ann"])
+        #expect(server.seen.map(\.user) == [nil, "ann", nil])
         #expect(try await status(server) == 200)
     }
 
