@@ -67,8 +67,8 @@ public final class WriteTransaction {
     /// Replaces a record and updates the collection's sum.
     ///
     /// - Parameter name: the name that is sealed with a new sum.
-    /// - Throws: ``StoreError/Code/damaged`` if there is a record of a collection that counts none: its sum is hidden, and
-    ///   one that begins anew would be wrong for good.
+    /// - Throws: ``StoreError/Code/damaged`` if a record is to be replaced in a collection that counts none: its sum is
+    ///   hidden, and one that begins anew would be wrong for good. A record can be removed, so that data can be erased.
     func replace(
         _ new: [UInt8]?, at place: [UInt8], in cipher: RecordCipher, named name: [UInt8] = []
     ) throws(StoreError) {
@@ -76,7 +76,10 @@ public final class WriteTransaction {
         if old == nil, new == nil { return }
         var summary = try summary(of: cipher, named: name)
         if let old {
-            guard summary.sum.count > 0 else { throw Self.uncounted(summary.title) }
+            guard summary.sum.count > 0 else {
+                guard new == nil else { throw Self.uncounted(summary.title) }
+                return changes.set(nil, at: place)
+            }
             summary.sum.removed(old, at: place, key: cipher.sumKey)
         }
         if let new { summary.sum.added(new, at: place, key: cipher.sumKey) }

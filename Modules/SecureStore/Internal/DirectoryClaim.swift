@@ -32,12 +32,13 @@ struct DirectoryClaim: Sendable {
 
     mutating func noteWiped() { (isWiped, isReleaseDue) = (true, true) }
 
-    /// Ends a wipe's turn.
+    /// Ends a wipe's turn. A release that is due comes before the next wipe.
     ///
     /// - Returns: the wipe whose turn is next, or whether the store must be closed now.
     mutating func endWipe() -> (next: Waiter?, isReleaseDue: Bool) {
-        let next = handOn()
-        return (next, next == nil && isReleaseDue)
+        guard isReleaseDue, isHeld else { return (handOn(), false) }
+        isInUse = false
+        return (nil, true)
     }
 
     /// - Returns: whether the claim is to be released now: not a second time, and not during a wipe.

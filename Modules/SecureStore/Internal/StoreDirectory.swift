@@ -66,16 +66,13 @@ enum StoreDirectory {
     /// store was wiped.
     ///
     /// Tries each step, whatever becomes of the others. If one fails, the intent stays, and another wipe or the next
-    /// opening tries again.
+    /// opening tries again. An intent for which there was no room is written once the data has made some.
     ///
     /// - Throws: the first error.
     static func wipe(_ path: String, protectedBy protector: any KeyProtector) throws(StoreError) {
         let intent = "\(path)/\(intentName)"
         var steps = Attempts()
-        steps.attempt { () throws(StoreError) in
-            try Files.write([], to: intent, mode: 0o600, mustBeNew: false)
-            try Files.syncDirectory(of: intent)
-        }
+        let isIntended = (try? intend(intent)) != nil
         let directories = [stagingName, restoringName].map { "\(path)/\($0)" }
         for file in ["\(path)/\(KeyRingFile.name)", "\(path)/\(KeyRingFile.name).new"] {
             steps.attempt { () throws(StoreError) in try Files.destroy(file) }
@@ -86,8 +83,14 @@ enum StoreDirectory {
         steps.attempt { () throws(StoreError) in try protector.destroySecret(inDirectory: path) }
         for directory in directories { steps.attempt { () throws(StoreError) in try discard(directory) } }
         steps.attempt { () throws(StoreError) in try removeData(path) }
+        if !isIntended { steps.attempt { () throws(StoreError) in try intend(intent) } }
         try steps.finish()
         try Files.rename(intent, to: "\(path)/\(wipedName)")
+    }
+
+    private static func intend(_ intent: String) throws(StoreError) {
+        try Files.write([], to: intent, mode: 0o600, mustBeNew: false)
+        try Files.syncDirectory(of: intent)
     }
 
     private static func removeData(_ path: String) throws(StoreError) {
