@@ -56,12 +56,28 @@ struct PendingConnectionTests {
             for _ in 0..<6 {
                 group.addTask { [port = crowded.port] in
                     await #expect(throws: LoadError(.cannotConnect, "")) {
-                        _ = try await get(port, by: "https", within: .seconds(1))
+                        _ = try await get(port, by: "https", within: .seconds(2))
                     }
                 }
             }
         }
-        #expect(start.duration(to: .now) < .seconds(4))
+        #expect(start.duration(to: .now) < .seconds(9))
+    }
+
+    /// Nothing is heard of the server, so it is not to blame.
+    @Test func thoseThatWaitForARelayBlameTheRelay() async throws {
+        let path = try ConnectionPath(relay: World().access(to: [crowded.port]))
+        await withTaskGroup(of: Void.self) { group in
+            for _ in 0..<3 {
+                group.addTask {
+                    await #expect(throws: LoadError(.relayUnreachable, "")) {
+                        var request = ExchangeRequest(.get, try RequestURL("https://server.example/"))
+                        request.connectTimeout = .seconds(1)
+                        _ = try await transport.exchange(request, via: path)
+                    }
+                }
+            }
+        }
     }
 
     @Test func theNextRelayIsReachedAfterOneThatTakesNoConnection() async throws {

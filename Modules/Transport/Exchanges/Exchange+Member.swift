@@ -20,9 +20,8 @@ extension Exchange: PoolMember {
     }
 
     func overdue(at now: LoopInstant) -> LoadError? {
-        if now >= attempt.connectsBy(request.connectTimeout) {
-            let text = "No connection that could be shared was made within \(request.connectTimeout)."
-            return LoadError(.cannotConnect, at: .connect, text, underlying: ConnectTimeout())
+        if let pool, now >= attempt.connectsBy(request.connectTimeout) {
+            return pool.unconnected(attempt, within: request.connectTimeout)
         }
         // Changed apart: what makes an error is no small call.
         var changed = state
