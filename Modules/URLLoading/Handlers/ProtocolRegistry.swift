@@ -58,15 +58,14 @@ public final class ProtocolRegistry: Sendable {
         }
     }
 
-    /// Registers the handler of secure sessions, or takes it out, as the switch for loading stands when the lock is taken. So
+    /// Registers the handler of secure sessions in front, or takes it out, as the switch for loading stands when the lock is taken. So
     /// handler and switch agree in the end, even if two tasks turn the switch at the same time.
     func follow(_ isSwitchedOn: () -> Bool) {
         change { state in
-            let isRegistered = state.secure.contains(.secureHTTP)
-            if !isSwitchedOn() {
+            if isSwitchedOn() {
+                state.secure.moveToFront(.secureHTTP)
+            } else {
                 state.secure.removeAll { $0 == .secureHTTP }
-            } else if !isRegistered {
-                state.secure.insert(.secureHTTP, at: 0)
             }
         }
     }
