@@ -160,10 +160,11 @@ extension RelayFeed {
         try publish(state)
         if isTrustNew { try parts.judge.use(membership.server.relayIdentity, trust: trust) }
         parts.judge.policyChanged()
+        // Not after the wait, in which a later state may be applied.
+        issuer.set(state.authorities.present)
         await parts.judge.settled()
         applied.change { $0 = max($0 ?? 0, state.revision) }
         ticks.tell(())
-        issuer.set(state.authorities.present)
         guard isTrustNew || areControlsNew else { return }
         choice.addresses = state.controls
         controls.set(state.controls)
