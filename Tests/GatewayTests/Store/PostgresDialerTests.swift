@@ -19,7 +19,7 @@ import Testing
         let identity = try TestAuthority(name: "Database CA").server(names: [], addresses: [address])
         let old = try await PostgreSQL.start(on: "127.0.0.1", in: folders[0], showing: identity)
         let new = try await PostgreSQL.start(
-            on: "127.0.0.1", in: folders[1], showing: identity, isPromoted: true, settings: ["pre_auth_delay=1"])
+            on: "127.0.0.1", in: folders[1], showing: identity, isPromoted: true, settings: ["pre_auth_delay=3"])
         servers = [old, new]
         let password = PostgreSQL.password.replacing(" ", with: "%20")
         let hosts = servers.map { "127.0.0.1:\($0.port)" }.joined(separator: ",")

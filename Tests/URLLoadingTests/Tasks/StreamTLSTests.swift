@@ -124,10 +124,10 @@ import Testing
     @Test func theIdleTimeStandsStillWhileTheAppThinks() async throws {
         let server = try server()
         let delegate = AskedDelegate(session: { _ in
-            try? await Task.sleep(for: .seconds(3))
+            try? await Task.sleep(for: .seconds(5))
             return .trust(.forSession)
         })
-        let stream = try await session(delegate).streamTask(to: server.endpoint, idleTimeout: .seconds(1))
+        let stream = try await session(delegate).streamTask(to: server.endpoint, idleTimeout: .seconds(2))
         let securing = Task { try await stream.startTLS() }
         #expect(try await eventually { delegate.asked.count == 1 })
         let word = Task { try await stream.read() }
