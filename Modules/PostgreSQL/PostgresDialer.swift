@@ -13,8 +13,8 @@ struct PostgresDialer: Sendable {
     let loop: EventLoop
     /// For one address, until the end of the log-in.
     static let limit: Duration = .seconds(5)
-    /// How long the other hosts are waited for once one takes writes, where somebody waits for the connection: those in
-    /// the same network answer much sooner. A newer primary that is slower is found by a survey, which waits for all.
+    /// How long the other hosts are waited for once one takes writes, if a transaction needs the connection: those in the
+    /// same network answer much sooner. A newer primary that is slower is found by a survey, which waits for all.
     static let grace: Duration = .milliseconds(250)
 
     private enum Event: Sendable {

@@ -238,8 +238,8 @@ extension Exchange {
         return true
     }
 
-    /// The policy may have changed since the way was chosen. A connection that was not open by then could not be judged,
-    /// and one in a retired pool may have been refused.
+    /// Whether the present policy allows the connection. It may have changed since the way was chosen: a connection that
+    /// was not open by then could not be judged, and one in a retired pool may have been refused.
     private func isStillAllowed(in pool: Pool) -> Bool {
         guard let refusal = pool.share.judge?(pool.openConnection(of: self)) else { return true }
         attempt.failure = refusal

@@ -58,8 +58,8 @@ public final class ProtocolRegistry: Sendable {
         }
     }
 
-    /// Registers the handler of secure sessions in front, or takes it out, as the switch for loading stands when the lock is taken. So
-    /// handler and switch agree in the end, even if two tasks turn the switch at the same time.
+    /// Registers the handler of secure sessions in front, or takes it out, as the switch for loading stands when the lock
+    /// is taken. So handler and switch agree in the end, even if two tasks turn the switch at the same time.
     func follow(_ isSwitchedOn: () -> Bool) {
         change { state in
             if isSwitchedOn() {
