@@ -8,6 +8,11 @@ package struct LoopInstant: Comparable, Hashable, Sendable {
 
     package init(nanoseconds: Int64) { self.nanoseconds = nanoseconds }
 
+    /// The same moment of the continuous clock. As far as the machine sleeps until then, it is later by that time.
+    package init(_ instant: ContinuousClock.Instant) {
+        self = .now.advanced(by: ContinuousClock.now.duration(to: instant))
+    }
+
     package static var now: LoopInstant {
         var time = timespec()
         unsafe clock_gettime(CLOCK_MONOTONIC, &time)

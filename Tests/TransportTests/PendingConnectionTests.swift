@@ -21,10 +21,12 @@ struct PendingConnectionTests {
     }
 
     private func get(
-        _ port: UInt16, by scheme: String = "http", within limit: Duration = .seconds(30)
+        _ port: UInt16, by scheme: String = "http", within limit: Duration = .seconds(30),
+        mayShare: Bool = false
     ) async throws -> [UInt8] {
         var request = ExchangeRequest(.get, try RequestURL("\(scheme)://127.0.0.1:\(port)/"))
         request.connectTimeout = limit
+        if mayShare { request.collectsUpTo = .bytes(2) }
         return try await transport.exchange(request, via: ConnectionPath()).body.collect(upTo: .bytes(2))
     }
 
@@ -56,7 +58,7 @@ struct PendingConnectionTests {
             for _ in 0..<6 {
                 group.addTask { [port = crowded.port] in
                     await #expect(throws: LoadError(.cannotConnect, "")) {
-                        _ = try await get(port, by: "https", within: .seconds(2))
+                        _ = try await get(port, by: "https", within: .seconds(2), mayShare: true)
                     }
                 }
             }
@@ -73,6 +75,7 @@ struct PendingConnectionTests {
                     await #expect(throws: LoadError(.relayUnreachable, "")) {
                         var request = ExchangeRequest(.get, try RequestURL("https://server.example/"))
                         request.connectTimeout = .seconds(1)
+                        request.collectsUpTo = .bytes(2)
                         _ = try await transport.exchange(request, via: path)
                     }
                 }

@@ -14,7 +14,7 @@ struct TunnelLimits {
     init(idleTimeout: Duration?, countsPauses: Bool, deadline: ContinuousClock.Instant?) {
         self.idleTimeout = idleTimeout
         self.countsPauses = countsPauses
-        self.deadline = deadline.map { LoopInstant.now.advanced(by: ContinuousClock.now.duration(to: $0)) } ?? .never
+        self.deadline = deadline.map { LoopInstant($0) } ?? .never
     }
 
     var hasIdleTimeout: Bool { idleTimeout != nil }

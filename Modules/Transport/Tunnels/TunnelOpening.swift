@@ -19,8 +19,7 @@ final class TunnelOpening: Attempt, LoopObject {
     init(_ handle: OpeningHandle, answering continuation: Continuation) {
         self.handle = handle
         self.continuation = continuation
-        deadline =
-            handle.request.deadline.map { LoopInstant.now.advanced(by: ContinuousClock.now.duration(to: $0)) } ?? .never
+        deadline = handle.request.deadline.map { LoopInstant($0) } ?? .never
         super.init(
             to: handle.request.endpoint, since: handle.start, orByOtherCluster: handle.request.hasOtherCluster)
         applicationProtocols = handle.applicationProtocols

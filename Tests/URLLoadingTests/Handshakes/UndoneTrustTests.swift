@@ -32,13 +32,14 @@ import Testing
         }
     }
 
+    private let gate = StubGate()
     private let store = HeldStore()
     private let connector: Connector
     private let chain: ChainFingerprint
     private let place: ConnectionDecisions.Place
 
     init() throws {
-        connector = Connector(gate: StubGate(), client: StubClient([StubAnswer()]), decisions: store)
+        connector = Connector(gate: gate, client: StubClient([StubAnswer()]), decisions: store)
         chain = try #require(ChainFingerprint(sha256: Array(repeating: 7, count: 32)))
         place = .init(scope: .session("one"), endpoint: try Endpoint("a.example:443"))
     }
@@ -57,6 +58,17 @@ import Testing
     @Test func anAnswerToAnEarlierQuestionIsNotStored() async throws {
         let mark = await connector.mark
         _ = try await connector.forgetTrust(at: place.endpoint)
+        try await connector.trust(chain, at: place, forGood: true, since: mark)
+        #expect(await store.stored.trustedChain(at: place.endpoint) == nil)
+        store.mayAnswer.fire()
+        #expect(await connector.decision(on: chain, at: place, countsRefusals: false) == nil)
+    }
+
+    /// The app was asked before access was withdrawn, and the store was emptied before the answer came.
+    @Test func anAnswerFromBeforeAWithdrawalIsNotStored() async throws {
+        let mark = await connector.mark
+        gate.withdraw(.blocked)
+        gate.authorize()
         try await connector.trust(chain, at: place, forGood: true, since: mark)
         #expect(await store.stored.trustedChain(at: place.endpoint) == nil)
         store.mayAnswer.fire()
