@@ -6,19 +6,15 @@ internal import SallyportWire
 
 extension GatewayData {
     /// Makes a link for one activation.
+    ///
+    /// The right is judged in the transaction that adds the key, so that a removal, at another gateway of the fleet too,
+    /// comes before it and refuses it, or after it and destroys the key.
     func issueKey(_ user: String, _ entitlement: String, _ note: AuditNote) async throws -> String {
-        guard let owner = directory.users[user] else {
-            throw GatewayError(.notFound, "No user \(user): `admin user list` shows them.")
-        }
-        guard let id = EntitlementIdentifier(entitlement), !directory.versions(of: entitlement, for: owner).isEmpty
-        else {
-            throw GatewayError(
-                .notFound, "User \(user) is entitled to no version of \(entitlement): `admin entitle` entitles.")
-        }
         let key = AccessKey.generate()
-        let record = AccessKeyRecord(user: user, userID: owner.id, entitlement: id, issued: clock())
-        let digest = AccessKey.digest(key, of: user)
-        try await store.add(record, under: digest, audit: note.with(.key, record.id.description))
+        let (digest, id, now) = (AccessKey.digest(key, of: user), AccessKeyIdentifier(), clock())
+        try await store.addKey(under: digest, known: knownDirectory, audit: note.with(.key, id.description)) {
+            try $0.accessKey(id, user: user, entitlement: entitlement, issued: now)
+        }
         let fingerprint = Array(SHA256.hash(data: authority.der))
         return try ActivationLink(
             gateway: Endpoint(host: Host(settings.name), port: settings.controlPort),
@@ -64,6 +60,24 @@ extension GatewayData {
         let oldest = now.addingTimeInterval(-AccessKeyRecord.memory)
         let note = AuditNote.maintenance("key.forget", at: now).with(.gateway, settings.name)
         _ = try await store.removeAccessKeys(audit: note) { Set($0.filter { $0.issued < oldest }.map(\.id)) }
+    }
+}
+
+extension Directory {
+    /// The record of a new access key.
+    ///
+    /// - Throws: `notFound` if there is no such user, or the user has no right to the application.
+    fileprivate func accessKey(
+        _ id: AccessKeyIdentifier, user: String, entitlement: String, issued: Date
+    ) throws(GatewayError) -> AccessKeyRecord {
+        guard let owner = users[user] else {
+            throw GatewayError(.notFound, "No user \(user): `admin user list` shows them.")
+        }
+        guard let identifier = EntitlementIdentifier(entitlement), !versions(of: entitlement, for: owner).isEmpty else {
+            throw GatewayError(
+                .notFound, "User \(user) is entitled to no version of \(entitlement): `admin entitle` entitles.")
+        }
+        return AccessKeyRecord(id: id, user: user, userID: owner.id, entitlement: identifier, issued: issued)
     }
 }
 

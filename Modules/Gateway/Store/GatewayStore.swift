@@ -81,7 +81,15 @@ protocol GatewayStore: AuditStore {
     func newestEpoch() async throws -> Int64
 
     /// Keeps a new access key under its digest.
-    func add(_ key: AccessKeyRecord, under digest: [UInt8], audit note: AuditNote) async throws
+    ///
+    /// - Parameters:
+    ///   - known: as for ``revise(_:_:at:audit:_:)``.
+    ///   - make: returns the key's record; throws if its user has no right to the application under the directory in
+    ///     force.
+    func addKey(
+        under digest: [UInt8], known: Revised<Directory>, audit note: AuditNote,
+        _ make: @escaping @Sendable (Directory) throws -> AccessKeyRecord
+    ) async throws
 
     func accessKey(under digest: [UInt8]) async throws -> AccessKeyRecord?
 

@@ -151,8 +151,11 @@ final class FaultyStore: GatewayStore {
         return try await store.newestEpoch()
     }
 
-    func add(_ key: AccessKeyRecord, under digest: [UInt8], audit note: AuditNote) async throws {
-        try await store.add(key, under: digest, audit: note)
+    func addKey(
+        under digest: [UInt8], known: Revised<Directory>, audit note: AuditNote,
+        _ make: @escaping @Sendable (Directory) throws -> AccessKeyRecord
+    ) async throws {
+        try await store.addKey(under: digest, known: known, audit: note, make)
     }
 
     func accessKey(under digest: [UInt8]) async throws -> AccessKeyRecord? {

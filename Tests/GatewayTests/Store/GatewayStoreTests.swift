@@ -86,6 +86,40 @@ import Testing
         }
     }
 
+    /// The other gateway has not heard of the change yet.
+    @Test func aKeyIsIssuedByTheRightsInTheStore() async throws {
+        let issue = AdministrationCommand.issueKey(user: "ann", entitlement: RemovalTests.app)
+        try await removeRight()
+        let refused = await other.perform(issue)
+        guard case .failure(let failure) = refused else { throw TestFailure("a key without a right") }
+        #expect(failure.name == "notFound")
+        #expect(try await other.store.accessKeys().isEmpty)
+        try await giveRight()
+        guard case .link = await other.perform(issue) else { throw TestFailure("no key for a right") }
+    }
+
+    @Test func noKeyThatIsIssuedDuringARemovalIsLeft() async throws {
+        for round in 0..<8 {
+            async let reply = other.perform(.issueKey(user: "ann", entitlement: RemovalTests.app))
+            for _ in 0..<(round % 4) { await Task.yield() }
+            try await removeRight()
+            _ = await reply
+            #expect(try await fixture.data.store.accessKeys().isEmpty, "\(round)")
+            try await giveRight()
+            try await other.catchUp()
+        }
+    }
+
+    private func removeRight() async throws {
+        try await fixture.perform(
+            .unentitle(user: "ann", entitlement: RemovalTests.app, version: RemovalTests.version, confirmed: true))
+    }
+
+    private func giveRight() async throws {
+        try await fixture.perform(
+            .entitle(user: "ann", entitlement: RemovalTests.app, version: RemovalTests.version))
+    }
+
     @Test func noEpochOfOneGatewayIsBelowAnEarlierOneOfTheOther() async throws {
         guard !TestFleet.isStandalone else { return }
         let presented = try await fixture.enroll(fixture.link(), DataFixture.request())

@@ -2,8 +2,12 @@ internal import SallyportSecureStore
 internal import SallyportWire
 
 extension EmbeddedStore {
-    func add(_ key: AccessKeyRecord, under digest: [UInt8], audit note: AuditNote) async throws {
+    func addKey(
+        under digest: [UInt8], known: Revised<Directory>, audit note: AuditNote,
+        _ make: @escaping @Sendable (Directory) throws -> AccessKeyRecord
+    ) async throws {
         _ = try await audited { transaction, collections in
+            let key = try make(transaction.directory(collections, known: known))
             try transaction.set(key, for: digest, in: collections.keys)
             return AuditedChange(value: (), event: note.event())
         }

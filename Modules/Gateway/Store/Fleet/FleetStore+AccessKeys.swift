@@ -1,7 +1,12 @@
 extension FleetStore {
-    func add(_ record: AccessKeyRecord, under digest: [UInt8], audit note: AuditNote) async throws {
+    func addKey(
+        under digest: [UInt8], known: Revised<Directory>, audit note: AuditNote,
+        _ make: @escaping @Sendable (Directory) throws -> AccessKeyRecord
+    ) async throws {
         let key = key
         try await audited { transaction in
+            // A removal of the right waits for this transaction and then finds the key, or this one for the removal.
+            let record = try make(await transaction.directory(key, known: known, lock: "FOR SHARE").value)
             try await transaction.run(
                 "INSERT INTO access_key (digest, holder, body) VALUES ($1, $2, $3)",
                 [.bytes(digest), key.holder(record.grant), key.seal(record, under: digest)])
