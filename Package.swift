@@ -141,6 +141,7 @@ let package = Package(
         .target(
             name: "CSocketBIO", path: "Modules/CSocketBIO",
             linkerSettings: [.linkedLibrary("ssl"), .linkedLibrary("crypto")]),
+        .target(name: "CSignals", path: "Modules/CSignals"),
         .target(name: "CSecureStore", path: "Modules/CSecureStore", linkerSettings: [.linkedLibrary("crypto")]),
         .target(
             name: "CKerberos", path: "Modules/CKerberos",
@@ -336,7 +337,7 @@ let package = Package(
                 "SallyportCache", "SallyportSecureStore", "SallyportTransport", "SallyportAuthorization",
                 "SallyportAuthToken", "SallyportAuthTokenVerification", "SallyportCookies", "SallyportReachability",
                 "SallyportURLLoading", "SallyportDoor", "SallyportGateway", "SallyportSocket", "SallyportWire",
-                .kerberos, .target(name: "SallyportPostgreSQL", condition: .when(traits: ["PostgreSQL"])),
+                "CSignals", .kerberos, .target(name: "SallyportPostgreSQL", condition: .when(traits: ["PostgreSQL"])),
                 .arguments,
                 .configuration, .logging, .httpTypes, .crypto, .lifecycle, .unixSignals,
             ],

@@ -1,6 +1,6 @@
+import CSignals
 import Foundation
 import Glibc
-import UnixSignals
 
 /// A program that runs in the place of this one: with its streams and in its group, told of its signals.
 struct ChildProgram: Sendable {
@@ -19,18 +19,14 @@ struct ChildProgram: Sendable {
     /// Returns when the program has ended.
     ///
     /// - Returns: its exit status; 128 and the number of the signal that ended it.
-    func run() async throws -> Int32 {
-        let signals = await Self.trappedSignals()
-        return try await Self.wait(for: start(), passing: signals)
-    }
+    func run() async throws -> Int32 { try await Self.wait(for: start()) }
 
-    /// Those that a program is told of. Trapped before it starts: one that came a moment later would end this process alone.
-    static func trappedSignals() async -> UnixSignalsSequence {
-        await UnixSignalsSequence(trapping: .sigint, .sigterm, .sighup, .sigquit)
-    }
-
+    /// The signals that the program is told of are trapped before it starts: one that came a moment later would end this
+    /// process alone. It is told of them once it is waited for.
+    ///
     /// - Returns: the number of the process.
     func start() throws(CommandFailure) -> pid_t {
+        sallyport_trap_signals()
         var attributes = posix_spawnattr_t()
         posix_spawnattr_init(&attributes)
         defer { posix_spawnattr_destroy(&attributes) }
@@ -75,30 +71,15 @@ struct ChildProgram: Sendable {
     }
 
     /// Passes signals on until the process has ended.
-    static func wait(for process: pid_t, passing signals: UnixSignalsSequence) async throws -> Int32 {
-        try await withThrowingTaskGroup(of: Int32?.self) { group in
-            group.addTask { await BlockingCalls("sallyport.child").call { end(of: process) } }
-            group.addTask {
-                for await signal in signals { pass(signal, to: process) }
-                return nil
-            }
-            defer { group.cancelAll() }
-            while let status = try await group.next() {
-                if let status { return status }
-            }
-            throw CancellationError()
-        }
-    }
-
-    /// The terminal has sent its signals to the program already.
-    private static func pass(_ signal: UnixSignal, to process: pid_t) {
-        let isTerminals = (signal == .sigint || signal == .sigquit) && tcgetpgrp(STDIN_FILENO) == getpgrp()
-        guard !isTerminals else { return }
-        let numbers: [UnixSignal: Int32] = [.sigint: SIGINT, .sigterm: SIGTERM, .sighup: SIGHUP, .sigquit: SIGQUIT]
-        if let number = numbers[signal] { kill(process, number) }
+    static func wait(for process: pid_t) async throws -> Int32 {
+        sallyport_pass_signals(process)
+        let status = await BlockingCalls("sallyport.child").call { end(of: process) }
+        guard let status else { throw CancellationError() }
+        return status
     }
 
     private static func end(of process: pid_t) -> Int32 {
+        sallyport_await_end(process)
         var status: Int32 = 0
         while waitpid(process, &status, 0) < 0 {
             guard errno == EINTR else { return 1 }

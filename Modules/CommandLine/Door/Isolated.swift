@@ -1,8 +1,8 @@
 import ArgumentParser
+import CSignals
 import Foundation
 import Glibc
 import SallyportDoor
-import UnixSignals
 
 /// A program in a user and a network namespace of its own (namespaces(7)), in which there is a loopback interface and the
 /// door.
@@ -13,9 +13,8 @@ struct Isolated: Sendable {
     private let process: pid_t
     /// Our end of the pair over which the socket is passed.
     private let link: Int32
-    private let signals: UnixSignalsSequence
 
-    init(_ command: [String], authorities: String?) async throws {
+    init(_ command: [String], authorities: String?) throws {
         var pair: [Int32] = [-1, -1]
         guard socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0, &pair) == 0 else {
             throw Self.noSockets(errno)
@@ -24,7 +23,6 @@ struct Isolated: Sendable {
         defer { close(pair[1]) }
         let inside = ["inside", "--link", "\(pair[1])"] + (authorities.map { ["--ca", $0] } ?? []) + ["--"] + command
         link = pair[0]
-        signals = await ChildProgram.trappedSignals()
         process = try ChildProgram(
             Self.unshare + [try Self.program()] + inside, [], keeping: pair[1]
         ).start()
@@ -42,6 +40,8 @@ struct Isolated: Sendable {
 
     /// - Throws: ``CommandFailure`` if this machine forbids such namespaces.
     static func check() async throws {
+        // A signal may end this process while the door opens, before there is the program to be told.
+        defer { sallyport_release_signals() }
         let silenced = ["sh", "-c", "\"$@\" 2>/dev/null", "sh"] + unshare + ["true"]
         guard try await ChildProgram(silenced, []).run() == 0 else {
             throw CommandFailure(
@@ -71,7 +71,7 @@ struct Isolated: Sendable {
     func run() async throws -> Int32 {
         try? DescriptorPassing.send([1], over: link)
         defer { close(link) }
-        return try await ChildProgram.wait(for: process, passing: signals)
+        return try await ChildProgram.wait(for: process)
     }
 }
 

@@ -58,7 +58,7 @@ struct RunCommand: AsyncParsableCommand, CheckedArguments {
             guard command.isolate else {
                 return try await ChildProgram(command.command, command.environment(places)).run()
             }
-            let isolated = try await Isolated(command.command, authorities: command.ca)
+            let isolated = try Isolated(command.command, authorities: command.ca)
             let socket = try await isolated.listener()
             try await app.door?.adopt(socket)
             return try await isolated.run()
@@ -75,7 +75,7 @@ struct RunCommand: AsyncParsableCommand, CheckedArguments {
             let places = try RunningDoor.places(of: location.store)
             return try await ChildProgram(command, environment(places)).run()
         }
-        let isolated = try await Isolated(command, authorities: ca)
+        let isolated = try Isolated(command, authorities: ca)
         let socket = try await isolated.listener()
         let adoption = try RunningDoor.adopt(socket, store: location.store)
         defer { adoption.end() }
