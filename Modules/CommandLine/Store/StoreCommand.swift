@@ -16,8 +16,24 @@ extension StoreLocationOptions {
         try protector.protection(of: store).protector()
     }
 
-    func open(_ options: StoreOptions) async throws -> SecureStore {
-        try await SecureStore.open(at: store, protectedBy: keyProtector(), options: options)
+    /// Carries out a command so that a signal cancels it: what it was writing is removed, and its reading of the store
+    /// no longer keeps the writer from using freed space again.
+    ///
+    /// The key is read before that, since this may wait for standard input, where a cancelled task would go on waiting.
+    fileprivate func withKey(_ body: @escaping @Sendable (any KeyProtector) async throws -> Void) async throws {
+        let protector = try keyProtector()
+        try await withInterruption { try await body(protector) }
+    }
+
+    fileprivate func withStore(
+        _ options: StoreOptions, _ body: @escaping @Sendable (SecureStore) async throws -> Void
+    ) async throws {
+        let path = store
+        try await withKey { protector in
+            let store = try await SecureStore.open(at: path, protectedBy: protector, options: options)
+            defer { store.close() }
+            try await body(store)
+        }
     }
 }
 
@@ -29,10 +45,11 @@ extension StoreCommand {
         @OptionGroup var output: OutputOptions
 
         func run() async throws {
-            let store = try await location.open(.readOnly)
-            defer { store.close() }
-            let report = StoreReport(try store.statistics(), isRestored: store.isRestored)
-            output.print(report, report.text)
+            let output = output
+            try await location.withStore(.readOnly) { store in
+                let report = StoreReport(try store.statistics(), isRestored: store.isRestored)
+                output.print(report, report.text)
+            }
         }
     }
 
@@ -44,13 +61,15 @@ extension StoreCommand {
         @OptionGroup var output: OutputOptions
 
         func run() async throws {
-            let found = try await SecureStore.verify(at: location.store, protectedBy: location.keyProtector())
-            let report = CheckReport(found)
-            output.print(report, report.text)
-            guard !report.sound else { return }
-            throw CommandFailure(
-                .inputOutput, name: "damaged", "The store at \(location.store) is damaged.",
-                hint: "'sallyport store restore BACKUP' puts a backup in its place")
+            let (path, output) = (location.store, output)
+            try await location.withKey { protector in
+                let report = CheckReport(try await SecureStore.verify(at: path, protectedBy: protector))
+                output.print(report, report.text)
+                guard !report.sound else { return }
+                throw CommandFailure(
+                    .inputOutput, name: "damaged", "The store at \(path) is damaged.",
+                    hint: "'sallyport store restore BACKUP' puts a backup in its place")
+            }
         }
     }
 
@@ -63,10 +82,11 @@ extension StoreCommand {
         @OptionGroup var output: OutputOptions
 
         func run() async throws {
-            let store = try await location.open(.readOnly)
-            defer { store.close() }
-            let report = CopyReport(target, try await store.backup(to: target))
-            output.print(report, "\(Count.of(report.records, "record")) copied into \(target)")
+            let (target, output) = (target, output)
+            try await location.withStore(.readOnly) { store in
+                let report = CopyReport(target, try await store.backup(to: target))
+                output.print(report, "\(Count.of(report.records, "record")) copied into \(target)")
+            }
         }
     }
 
@@ -79,10 +99,12 @@ extension StoreCommand {
         @OptionGroup var output: OutputOptions
 
         func run() async throws {
-            let found = try await SecureStore.restore(
-                from: backup, to: location.store, protectedBy: location.keyProtector())
-            let report = CopyReport(location.store, found)
-            output.print(report, "\(Count.of(report.records, "record")) restored into \(location.store)")
+            let (backup, path, output) = (backup, location.store, output)
+            try await location.withKey { protector in
+                let found = try await SecureStore.restore(from: backup, to: path, protectedBy: protector)
+                let report = CopyReport(path, found)
+                output.print(report, "\(Count.of(report.records, "record")) restored into \(path)")
+            }
         }
     }
 
@@ -93,11 +115,17 @@ extension StoreCommand {
         @OptionGroup var output: OutputOptions
 
         func run() async throws {
-            let store = try await location.open(.existing)
-            defer { store.close() }
-            try await store.rotateDataKey()
-            try await store.finishRotation()
-            output.print(Acknowledgement(), "every record has a new key")
+            let output = output
+            try await location.withStore(.existing) { store in
+                try await store.rotateDataKey()
+                // Closing a store ends the wait. What is left of the rotation is done when it is open again.
+                try await withTaskCancellationHandler {
+                    try await store.finishRotation()
+                } onCancel: {
+                    store.close()
+                }
+                output.print(Acknowledgement(), "every record has a new key")
+            }
         }
     }
 
@@ -108,10 +136,13 @@ extension StoreCommand {
         @OptionGroup var output: OutputOptions
 
         func run() async throws {
-            let done = try await SecureStore.compact(at: location.store, protectedBy: location.keyProtector())
-            output.print(
-                CompactionReport(before: done.before, after: done.after),
-                "\(done.before) bytes before, \(done.after) after")
+            let (path, output) = (location.store, output)
+            try await location.withKey { protector in
+                let done = try await SecureStore.compact(at: path, protectedBy: protector)
+                output.print(
+                    CompactionReport(before: done.before, after: done.after),
+                    "\(done.before) bytes before, \(done.after) after")
+            }
         }
     }
 }
