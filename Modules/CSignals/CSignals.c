@@ -32,7 +32,7 @@ static void handle(int signal, siginfo_t *info, void *context) {
     int error = errno;
     pid_t child = atomic_load(&receiver);
     if (child > 0) {
-        // The kernel sends these two for a terminal's keys only; kill(2) has another code, whoever calls it.
+        // The kernel sends these two for a terminal's keys only; signals of kill(2) have another code.
         int is_terminals = info->si_code == SI_KERNEL && (signal == SIGINT || signal == SIGQUIT);
         if (!is_terminals) kill(child, signal);
     } else if (child == awaited) {
