@@ -231,7 +231,7 @@ extension GatewayServices {
             connections: connections, relay: try await makeRelay(policy, connections, audit.recorder),
             tokens: TokenEndpoints(
                 data: data, service: TokenService(current: current), metrics: metrics, audit: audit.recorder,
-                logger: logger),
+                lease: data.store.isShared ? gate : nil, logger: logger),
             relayGuard: try listeners.makeGuard(policy, audit.recorder), audit: audit,
             feed: FeedHub(
                 data, lease: configuration.relayLease, gate: gate, patience: configuration.relayPatience),

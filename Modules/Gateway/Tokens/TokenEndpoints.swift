@@ -10,15 +10,18 @@ struct TokenEndpoints: Sendable {
     let service: TokenService
     let metrics: GatewayMetrics
     let audit: AuditRecorder
+    /// The lease on word from a store that other gateways change too; nil for a store of the gateway's own.
+    let lease: LeaseGate?
     let logger: Logger
     private let issuing = SharedLimiter<InstanceIdentifier>(.tokens)
     private let verifying = SharedLimiter<[UInt8]>(.verifications)
 
     init(
         data: GatewayData, service: TokenService, metrics: GatewayMetrics, audit: AuditRecorder = .keepsNothing,
-        logger: Logger
+        lease: LeaseGate?, logger: Logger
     ) {
-        (self.data, self.service, self.metrics, self.audit, self.logger) = (data, service, metrics, audit, logger)
+        (self.data, self.service, self.metrics, self.audit) = (data, service, metrics, audit)
+        (self.lease, self.logger) = (lease, logger)
     }
 
     /// For the control listener; issuing is registered with the paths that need a certificate.
@@ -51,7 +54,9 @@ struct TokenEndpoints: Sendable {
         guard let asked = try? WireJSON.decode(AuthTokenAPI.Request.self, from: body, limit: body.count) else {
             throw GatewayError(.invalid, "The body is not a request for a token: challenge and server must be texts.")
         }
-        let answer = try service.issue(asked, to: record, by: await data.settings)
+        let settings = await data.settings
+        try checkLease()
+        let answer = try service.issue(asked, to: record, by: settings)
         return Response(
             status: .ok, headers: [.contentType: ControlAPI.MediaType.json, .cacheControl: "no-store"],
             body: .init(byteBuffer: .init(bytes: try WireJSON.encode(answer))))
@@ -68,6 +73,7 @@ struct TokenEndpoints: Sendable {
                 .limited, "More than \(Int(RatePace.verifications.rate)) tokens a second for long: wait a second.")
         }
         let token = HTTPField.Name(AuthTokenAPI.Field.token).flatMap { request.headers[$0] } ?? ""
+        try checkLease()
         let (verdict, claims) = try await service.judge(token)
         metrics.verifications.add(1, "\(verdict)")
         if verdict == .malformed { await verifying.charges(source, RatePace.priceOfMalformed - 1) }
@@ -78,6 +84,13 @@ struct TokenEndpoints: Sendable {
             for (field, value) in AuthTokenAPI.told(of: claims) { headers.add(field, value) }
         }
         return Response(status: .ok, headers: headers)
+    }
+
+    /// Once its lease is over, a gateway may have missed any number of withdrawals, and app servers rely on an on-line
+    /// verdict: it issues no token and judges none, so that apps and app servers ask another gateway.
+    private func checkLease() throws(GatewayError) {
+        guard let lease, lease.isOver else { return }
+        throw GatewayError(.unreachable, "There was no word from the store for longer than the lease.")
     }
 
     private func keys() throws -> Response {

@@ -35,8 +35,13 @@ struct ControlFixture: Sendable {
     /// The connections opened through the fixture: a gateway that ends waits for clients that stay connected.
     private let opened = Lock<[TestConnection]>([])
 
+    /// - Parameters:
+    ///   - served: what the gateway runs on, if that is not the data of `data`, but another gateway's.
+    ///   - lease: of the gateway, on word from a shared store.
     static func with(
-        _ data: DataFixture? = nil, limits: ConnectionLimits = ConnectionLimits(), patience: Duration = .seconds(1),
+        _ data: DataFixture? = nil, servedFrom served: GatewayData? = nil,
+        limits: ConnectionLimits = ConnectionLimits(), patience: Duration = .seconds(1),
+        lease: Duration = .seconds(300),
         logger: Logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() },
         _ body: @Sendable (ControlFixture) async throws -> Void
     ) async throws {
@@ -46,7 +51,8 @@ struct ControlFixture: Sendable {
         configuration.metrics = .init(host: "localhost", port: 0)
         configuration.connections = limits
         configuration.relayPatience = patience
-        let gateway = Gateway(data: data.data, at: data.path, configuration: configuration, logger: logger)
+        configuration.relayLease = lease
+        let gateway = Gateway(data: served ?? data.data, at: data.path, configuration: configuration, logger: logger)
         try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask { try await gateway.run() }
             let listeners = try await gateway.listeners()
