@@ -37,7 +37,14 @@ struct AcceptedAuthorities: Sendable {
 
     /// Whether a certificate that was read before is still accepted.
     func accept(_ presented: PresentedCertificate, at now: Date) -> Bool {
-        presented.authority == present.fingerprint
-            || former.contains { $0.authority.fingerprint == presented.authority && now < $0.until }
+        accept(presented.authority, at: now)
+    }
+
+    /// Whether a relay's certificate that was read before is still accepted.
+    func accept(_ presented: PresentedRelay, at now: Date) -> Bool { accept(presented.authority, at: now) }
+
+    private func accept(_ fingerprint: [UInt8], at now: Date) -> Bool {
+        fingerprint == present.fingerprint
+            || former.contains { $0.authority.fingerprint == fingerprint && now < $0.until }
     }
 }

@@ -51,7 +51,7 @@ struct AuthorityCertificate: Sendable {
         }
         return PresentedRelay(
             id: id, serial: CertificateAuthority.serial(of: leaf),
-            end: min(leaf.notValidAfter, certificate.notValidAfter))
+            end: min(leaf.notValidAfter, certificate.notValidAfter), authority: fingerprint)
     }
 
     /// A certificate that this authority has issued for clientAuth, and its only name.

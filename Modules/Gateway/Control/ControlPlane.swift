@@ -134,9 +134,11 @@ struct ControlPlane: Sendable {
         let stream = await events.begin(presented.name.instance, lastEventID: lastID)
         return Response(
             status: .ok, headers: [.contentType: ControlAPI.MediaType.events, .cacheControl: "no-store"],
-            body: .init { writer in
+            body: .init { [self] writer in
                 try await writer.write(ByteBuffer(string: ServerSentEvent.heartbeat))
                 for await item in stream.cancelOnGracefulShutdown() {
+                    // Hints of before still come, since they may be what makes the app renew.
+                    if case .heartbeat = item, !current.admits(presented) { break }
                     let text: String =
                         switch item {
                         case .event(let event): event.serverSentEvent.serialized

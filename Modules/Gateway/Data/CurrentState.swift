@@ -64,6 +64,13 @@ final class CurrentState: Sendable {
         try value.authorities.relay(presented: der, now: clock())
     }
 
+    /// Whether a certificate that was read before still admits its instance to what it has begun: its authority is
+    /// accepted, and it has not expired.
+    func admits(_ presented: PresentedCertificate) -> Bool {
+        let now = clock()
+        return value.authorities.accept(presented, at: now) && !presented.isExpired(at: now)
+    }
+
     /// Whether an admitted instance may ask for a name.
     func judge(_ record: InstanceRecord, name host: SallyportCore.Host) -> NameVerdict {
         value.policy.judge(record, name: host)

@@ -204,8 +204,9 @@ import X509
         let record = try #require(await fixture.data.relays.relays.first)
         let other = try await fixture.restarted { fixture.now }
         let request = try RelayKeys().request(named: record.name)
+        let authority = try AuthorityCertificate(await fixture.data.authorityDER).fingerprint
         func presented(_ serial: String) -> PresentedRelay {
-            PresentedRelay(id: record.id, serial: serial, end: .distantFuture)
+            PresentedRelay(id: record.id, serial: serial, end: .distantFuture, authority: authority)
         }
         var serial = record.serials[0]
         for _ in 0..<2 {

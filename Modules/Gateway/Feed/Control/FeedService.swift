@@ -63,9 +63,10 @@ struct FeedService: Sendable {
             guard await data.relays.relay(relay.id) != nil else {
                 return try await write(.removed, to: &writer, number)
             }
-            // A connection can outlive two renewals of its certificate: it ends, and the relay follows anew with its
-            // present one. A machine with an old copy of the relay's folder is refused then.
-            guard await data.record(of: relay) != nil else { return }
+            // A connection can outlive its certificate: that was replaced twice, has expired, or is of an authority that
+            // is not accepted any more. It ends, and the relay follows anew with its present one. A machine with an old
+            // copy of the relay's folder, or with a certificate made by a leaked authority, is refused then.
+            guard await data.admits(relay) else { return }
             while let update = await data.feed(after: position) {
                 for line in try update.lines() { try await write(line, to: &writer, number) }
                 position = update.revision

@@ -74,21 +74,34 @@ extension GatewayData {
     /// The record of a relay that shows its certificate. One that is not known may have been enrolled by another gateway a
     /// moment ago, so the store is followed first.
     ///
-    /// - Throws: `forbidden` for a relay that was removed, or whose certificate was replaced; `expired`.
+    /// - Throws: `forbidden` for a relay that was removed, or whose certificate was replaced; `expired`; `unauthorized`
+    ///   if the certificate's authority is not accepted any more.
     func admitted(_ presented: PresentedRelay) async throws -> RelayRecord {
-        guard clock() < presented.end else { throw GatewayError(.expired, "The relay's certificate has expired.") }
-        if record(of: presented) == nil { try await catchUpForCertain() }
-        guard let record = record(of: presented) else { throw Self.relayIsRefused }
+        if let record = try judged(presented) { return record }
+        try await catchUpForCertain()
+        guard let record = try judged(presented) else { throw Self.relayIsRefused }
         return record
+    }
+
+    /// Whether a relay would still be admitted that was, so that what it has begun may go on.
+    func admits(_ presented: PresentedRelay) -> Bool { (try? judged(presented)) != nil }
+
+    /// The one judgement of a relay, at each of its requests and while it follows the feed.
+    ///
+    /// - Returns: nil if no relay is known here by this certificate.
+    private func judged(_ presented: PresentedRelay) throws(GatewayError) -> RelayRecord? {
+        let now = clock()
+        guard authorities.accepted.accept(presented, at: now) else {
+            throw GatewayError(.unauthorized, "The authority of the relay's certificate is not accepted any more.")
+        }
+        guard !presented.isExpired(at: now) else {
+            throw GatewayError(.expired, "The relay's certificate has expired.")
+        }
+        return relays.record(of: presented)
     }
 
     private static var relayIsRefused: GatewayError {
         GatewayError(.forbidden, "The relay was removed, or its certificate was replaced.")
-    }
-
-    func record(of presented: PresentedRelay) -> RelayRecord? {
-        guard let record = relays.relay(presented.id), record.serials.contains(presented.serial) else { return nil }
-        return record
     }
 
     /// Notes where a relay listens, which configurations then say. A change above the relay's pace is left out: the relay

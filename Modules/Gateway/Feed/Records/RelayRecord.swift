@@ -31,7 +31,12 @@ struct PresentedRelay: Sendable, Hashable {
     let id: RelayIdentifier
     /// In hexadecimal.
     let serial: String
+    /// The end of its own or of its authority's validity, whichever comes first.
     let end: Date
+    /// The ``AuthorityCertificate/fingerprint`` of the authority that issued it.
+    let authority: [UInt8]
+
+    func isExpired(at now: Date) -> Bool { end <= now }
 }
 
 /// A relay that runs on a machine of its own.
@@ -59,6 +64,12 @@ struct RelayTable: Sendable, Hashable, Codable {
     var relays: [RelayRecord] = []
 
     func relay(_ id: RelayIdentifier) -> RelayRecord? { relays.first { $0.id == id } }
+
+    /// The relay that a certificate identifies; nil if it was removed, or the certificate replaced.
+    func record(of presented: PresentedRelay) -> RelayRecord? {
+        guard let record = relay(presented.id), record.serials.contains(presented.serial) else { return nil }
+        return record
+    }
 
     mutating func add(_ relay: RelayRecord) throws(GatewayError) {
         guard !relays.contains(where: { $0.name == relay.name }) else {
