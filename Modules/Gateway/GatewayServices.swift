@@ -71,14 +71,25 @@ struct GatewayServices: Service {
     /// The relay applies each change to open tunnels before the call that made the change returns.
     private func observe(_ parts: Parts) async {
         let (relay, relayGuard, metrics, feed) = (parts.relay, parts.relayGuard, parts.metrics, parts.feed)
+        let (connections, current) = (parts.connections, parts.current)
         await data.onChange { data, change in
             feed.tick()
             relay.policyChanged()
             relayGuard?.policyChanged()
             let committed = data.committed
             relay.whenLoopsAnswer { metrics.policyChange.record(since: committed) }
+            Self.judge(connections, by: current, after: change)
             guard case .identities = change else { return }
             try? relay.use(data.serverIdentity.relayIdentity, trust: data.authorityDERs)
+        }
+    }
+
+    /// Clients of the control port that were withdrawn or removed lose their standing on their open connections too.
+    private static func judge(_ connections: Connections, by current: CurrentState, after change: GatewayChange) {
+        switch change {
+        case .instance(let instance): connections.judge(instance.description) { current.isInGoodStanding($0) }
+        case .directory, .identities: connections.judge { current.isInGoodStanding($0) }
+        case .tokenKeys: break
         }
     }
 
@@ -246,7 +257,7 @@ extension GatewayServices {
             data: data, events: parts.events, names: NameService(queries: try listeners.queries()), current: current,
             tokens: parts.tokens, feed: feed, metrics: parts.metrics, audit: parts.audit.recorder, logger: logger)
         let security = try HTTPListener.Security(.control(current, authority: await data.authorityDER)) {
-            current.client(presenting: $0)?.instanceInGoodStanding ?? (try? current.relay(presenting: $0))?.id.uri
+            current.client(presenting: $0)?.instanceInGoodStanding ?? current.relayInGoodStanding(presenting: $0)
         }
         return HTTPService(
             plane.router().buildResponder(), security, parts.connections, as: .control,

@@ -10,7 +10,7 @@ internal import SallyportLoading
 final class Connections: Sendable {
     private struct State {
         var book: ConnectionBook
-        /// The unauthenticated connections, which may be closed to make room.
+        /// All that are open: those that are unauthenticated, or become it again, may be closed to make room.
         var channels: [ConnectionBook.Number: Arrival] = [:]
         var counts: [GatewayListener: Int] = [:]
     }
@@ -61,12 +61,24 @@ final class Connections: Sendable {
         return ConnectionTicket(number: number, listener: listener, connections: self)
     }
 
-    fileprivate func authenticated(_ number: ConnectionBook.Number, as instance: String) -> Bool {
-        state.withLock { state in
-            guard state.book.authenticated(number, as: instance) else { return false }
-            state.channels[number] = nil
-            return true
+    /// Takes the standing of authenticated ones from connections to the control port whose peers have lost it. At the
+    /// relay nothing need be taken: a tunnel ends with its instance, and a connection without one lasts for moments.
+    ///
+    /// - Parameter peer: the one that may have lost it; nil for all.
+    func judge(_ peer: String? = nil, by isInGoodStanding: (String) -> Bool) {
+        // The judgement is made outside of the lock, for which event loops wait.
+        let peers = peer.map { [$0] } ?? state.withLock { $0.book.peers }
+        for peer in peers where !isInGoodStanding(peer) {
+            state.withLock { state in
+                for number in state.book.connections(of: peer) where state.channels[number]?.listener == .control {
+                    state.book.lostStanding(number)
+                }
+            }
         }
+    }
+
+    fileprivate func authenticated(_ number: ConnectionBook.Number, as instance: String) -> Bool {
+        state.withLock { $0.book.authenticated(number, as: instance) }
     }
 
     fileprivate func dials(_ number: ConnectionBook.Number) -> Bool {

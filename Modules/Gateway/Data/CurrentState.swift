@@ -64,6 +64,24 @@ final class CurrentState: Sendable {
         try value.authorities.relay(presented: der, now: clock())
     }
 
+    /// The name of a relay in good standing that a certificate identifies; nil for one that was removed, or whose
+    /// certificate has expired or was replaced.
+    func relayInGoodStanding(presenting der: [UInt8]) -> String? {
+        guard let presented = try? relay(presenting: der), !presented.isExpired(at: clock()),
+            value.relays.record(of: presented) != nil
+        else { return nil }
+        return presented.id.uri
+    }
+
+    /// Whether a client that has authenticated is still in good standing.
+    ///
+    /// - Parameter name: by which it has authenticated, that of an instance or of a relay.
+    func isInGoodStanding(_ name: String) -> Bool {
+        let state = value
+        if let relay = RelayIdentifier(uri: name) { return state.relays.relay(relay) != nil }
+        return InstanceIdentifier(name).map { state.policy.isInGoodStanding($0) } ?? false
+    }
+
     /// Whether a certificate that was read before still admits its instance to what it has begun: its authority is
     /// accepted, and it has not expired.
     func admits(_ presented: PresentedCertificate) -> Bool {

@@ -318,7 +318,8 @@ extension GatewayData {
 extension GatewayData {
     private var state: GatewayState {
         GatewayState(
-            policy: relaySnapshot(), authorities: authorities.accepted, server: server, tokenKeys: readyTokenKeys)
+            policy: relaySnapshot(), authorities: authorities.accepted, server: server, tokenKeys: readyTokenKeys,
+            relays: relays)
     }
 
     /// The published state, kept up to date from here on.

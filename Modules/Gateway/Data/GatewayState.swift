@@ -9,8 +9,14 @@ final class GatewayState: Sendable {
     let server: StoredIdentity
     /// The keys with which tokens are signed and verified.
     let tokenKeys: ReadyTokenKeys
+    /// The relays on machines of their own, which a control gateway knows.
+    let relays: RelayTable
 
-    init(policy: RelaySnapshot, authorities: AcceptedAuthorities, server: StoredIdentity, tokenKeys: ReadyTokenKeys) {
+    init(
+        policy: RelaySnapshot, authorities: AcceptedAuthorities, server: StoredIdentity, tokenKeys: ReadyTokenKeys,
+        relays: RelayTable = RelayTable()
+    ) {
         (self.policy, self.authorities, self.server, self.tokenKeys) = (policy, authorities, server, tokenKeys)
+        self.relays = relays
     }
 }

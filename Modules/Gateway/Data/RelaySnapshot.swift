@@ -99,6 +99,9 @@ struct RelaySnapshot: Sendable {
         }
     }
 
+    /// Whether an instance is neither withdrawn nor unknown, by whichever certificate: a renewal takes nothing from it.
+    func isInGoodStanding(_ instance: InstanceIdentifier) -> Bool { instances[instance].map { isActive($0) } ?? false }
+
     private func decide(_ record: InstanceRecord, _ target: Endpoint) -> RelayVerdict {
         guard let table = table(for: record) else { return Self.denied("The instance is withdrawn.") }
         let decision = table.decide(target)

@@ -62,6 +62,42 @@ import Testing
         #expect(book.authenticated(1, as: "one") == true)
     }
 
+    @Test func aConnectionThatHasLostItsStandingGivesWayFirst() {
+        var book = ConnectionBook(limits { $0.unauthenticated = 2 })
+        for number in UInt32(0)..<2 { _ = book.admit(source(number)) }
+        #expect(book.authenticated(1, as: "one") == true)
+        _ = book.admit(source(2))
+        book.lostStanding(1)
+        #expect(book.authenticatedCount == 0 && book.unauthenticatedCount == 3)
+        #expect(book.connections(of: "one").isEmpty && book.peers.isEmpty)
+        #expect(book.admit(source(3)) == .admitted(3, givesWay: 1))
+        book.left(1)
+        #expect(book.admit(source(4)) == .admitted(4, givesWay: 0))
+        book.left(0)
+        #expect(book.open == 3)
+    }
+
+    @Test func ofASourceTheOldestGivesWayAlsoIfItHasLostItsStanding() {
+        var book = ConnectionBook(limits { $0.perSource = 2 })
+        for _ in 0..<2 { _ = book.admit(source(1)) }
+        #expect(book.authenticated(0, as: "one") == true)
+        book.lostStanding(0)
+        #expect(book.admit(source(1)) == .admitted(2, givesWay: 0))
+        #expect(book.admit(source(1)) == .admitted(3, givesWay: 1))
+    }
+
+    /// The relay ends its tunnel, and both descriptors are counted until then.
+    @Test func aConnectionWithAServerKeepsItsStanding() {
+        var book = ConnectionBook(limits { _ in })
+        _ = book.admit(source(1))
+        #expect(book.authenticated(0, as: "one") == true)
+        #expect(book.dials(0) == true)
+        book.lostStanding(0)
+        #expect(book.authenticatedCount == 1 && book.open == 2)
+        book.left(0)
+        #expect(book.open == 0)
+    }
+
     @Test func aTenthOfTheDescriptorsIsNotForStrangers() {
         var book = ConnectionBook(limits { $0.descriptors = DescriptorShares(limit: 200) })
         var number: UInt64 = 0
