@@ -5,10 +5,18 @@ internal import SallyportTransport
 
 /// What apps and servers have decided about connections, in memory; for all sessions of an instance.
 struct ConnectionDecisions: Sendable {
-    /// Where a decision holds.
+    /// Where a decision holds. One on a server's chain is of the server, and holds for all principals of a scope. A
+    /// client certificate says who the user is, so it is chosen for one principal.
     struct Place: Hashable, Sendable {
         var scope: ConnectionPartition.Scope
         var endpoint: Endpoint
+        /// Nil for what holds for all principals.
+        var principal: Principal?
+
+        /// The place of what is decided for one principal alone.
+        func of(_ principal: Principal) -> Place {
+            Place(scope: scope, endpoint: endpoint, principal: principal)
+        }
     }
 
     /// The certificate for a server that requests one.
@@ -51,6 +59,15 @@ struct ConnectionDecisions: Sendable {
         return records[place]?.standing ?? Standing()
     }
 
+    /// What is known of a place for the connections of one principal.
+    ///
+    /// - Parameter place: of all principals.
+    mutating func standing(at place: Place, of principal: Principal) -> Standing {
+        var known = standing(at: place)
+        known.presentation = standing(at: place.of(principal)).presentation
+        return known
+    }
+
     private mutating func change(_ place: Place, _ body: (inout Standing) -> Void) {
         uses += 1
         var record = records[place] ?? Record()
@@ -90,6 +107,8 @@ struct ConnectionDecisions: Sendable {
     // MARK: Answers of a session's delegate
 
     /// The app's earlier answer to the same question; nil if there is none, or if it was for one load only.
+    ///
+    /// - Parameter place: the principal's own for a client certificate.
     func answer(to challenge: AuthenticationChallenge, at place: Place) -> ChallengeDisposition? {
         guard let fingerprint = challenge.serverTrust?.fingerprint else {
             return switch records[place]?.standing.presentation {
@@ -103,6 +122,8 @@ struct ConnectionDecisions: Sendable {
     }
 
     /// Keeps an answer that holds for the session.
+    ///
+    /// - Parameter place: the principal's own for a client certificate.
     mutating func note(_ answer: ChallengeDisposition, to challenge: AuthenticationChallenge, at place: Place) {
         guard let evaluation = challenge.serverTrust else { return notePresentation(answer, at: place) }
         switch answer {

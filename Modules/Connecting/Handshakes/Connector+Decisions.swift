@@ -7,10 +7,12 @@ package import SallyportTransport
 extension Connector {
     typealias Place = ConnectionDecisions.Place
 
-    /// What is known of a server, and the TLS versions to offer next.
-    func begin(_ offer: TLSVersionOffer, at place: Place) -> (TLSVersionStep, ConnectionDecisions.Standing) {
+    /// What is known of a server for a principal's connections, and the TLS versions to offer next.
+    func begin(
+        _ offer: TLSVersionOffer, at place: Place, of principal: Principal
+    ) -> (TLSVersionStep, ConnectionDecisions.Standing) {
         dropOutdated()
-        return (step(offer, to: place.endpoint), decisions.standing(at: place))
+        return (step(offer, to: place.endpoint), decisions.standing(at: place, of: principal))
     }
 
     /// The TLS versions to offer a server next.

@@ -91,13 +91,16 @@ struct HandshakeDialogue {
 
     private var place: ConnectionDecisions.Place { ConnectionDecisions.Place(scope: scope, endpoint: endpoint) }
 
+    /// Where the choice of a client certificate is kept: another principal is another user, who has not chosen it.
+    private var placeOfPrincipal: ConnectionDecisions.Place { place.of(questions.principal) }
+
     /// Chooses what is offered.
     ///
     /// - Returns: what is known before the first handshake; nil if there is no question and no decision.
     private mutating func begin() async -> ConnectionDecisions.Standing? {
         let mayBeAsked = questions.responder != nil || connector.hasDecisions || holdsForStore
         guard mayBeAsked || offer.fallback != nil else { return nil }
-        let (step, standing) = await connector.begin(offer, at: place)
+        let (step, standing) = await connector.begin(offer, at: place, of: questions.principal)
         if offer.fallback != nil {
             (path.versions, path.isFallback, mayFallBack) = (step.versions, step.isFallback, step.next != nil)
         }
@@ -220,7 +223,8 @@ extension HandshakeDialogue {
         to challenge: AuthenticationChallenge, by responder: any ChallengeResponder
     ) async throws(LoadError) -> ChallengeDisposition {
         let question = PendingQuestions.Question(
-            place: place, method: challenge.protectionSpace.method, fingerprint: challenge.serverTrust?.fingerprint,
+            place: challenge.serverTrust == nil ? placeOfPrincipal : place,
+            method: challenge.protectionSpace.method, fingerprint: challenge.serverTrust?.fingerprint,
             requestID: responder.isOfSession ? nil : questions.requestID)
         let answer = try await appsAnswer(until: questions.deadline, under: permission) { [connector] in
             await connector.answer(to: challenge, question, by: responder)

@@ -36,8 +36,8 @@ public enum ChallengeDisposition: Sendable, Hashable {
     /// Answers `AuthenticationMethod.serverTrust`: the app trusts the server with exactly this chain, even if its
     /// verification fails. A chain without a pinned key never raises this question.
     case trust(TrustPersistence)
-    /// Answers `AuthenticationMethod.clientCertificate`: for the session if its delegate answers, for the load if the
-    /// load's own delegate does.
+    /// Answers `AuthenticationMethod.clientCertificate`: for the session's loads of the same principal if its delegate
+    /// answers, for the load if the load's own delegate does.
     case present(ClientIdentity)
     /// As without a delegate. HTTP: the load's own credential, or else a default one; without either, the server's
     /// answer is the result. Server trust: the result of verification. Client certificate: none is presented.

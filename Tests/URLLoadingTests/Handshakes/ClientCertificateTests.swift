@@ -1,4 +1,5 @@
 import HTTPTypes
+import SallyportBase
 import SallyportCore
 import SallyportLoading
 import TestSupport
@@ -41,6 +42,26 @@ struct ClientCertificateTests {
         for _ in 0..<3 { #expect(await session.failure(try site.request()) == nil) }
         #expect(try site.seen.certificates == [identity.der] && site.seen.heads.count == 3)
         #expect(try requests(delegate).map(\.endpoint) == [site.server.endpoint])
+    }
+
+    /// A principal is a user, and a certificate says who the user is.
+    @Test func eachPrincipalIsAskedForACertificateOfItsOwn() async throws {
+        let other = try clients.client()
+        let left = Lock(try [identity.clientIdentity, other.clientIdentity])
+        let delegate = AskedDelegate(session: { challenge in
+            guard challenge.certificateRequest != nil else { return .performDefaultHandling }
+            let chosen: ClientIdentity? = left.withLock { $0.isEmpty ? nil : $0.removeFirst() }
+            return chosen.map { ChallengeDisposition.present($0) } ?? .performDefaultHandling
+        })
+        let session = try loading.makeSession(configuration(), delegate: delegate)
+        for name in ["a", "b", "a"] {
+            var request = try site.request()
+            request.options.principal = Principal(name)
+            #expect(await session.failure(request) == nil)
+        }
+        #expect(try site.seen.certificates == [identity.der, other.der])
+        #expect(requests(delegate).count == 2)
+        #expect(delegate.evaluations.count == 1, "Trust in the server's chain is the session's.")
     }
 
     @Test func theServersAuthoritiesAreNamed() async throws {

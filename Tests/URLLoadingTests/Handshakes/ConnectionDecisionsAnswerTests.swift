@@ -56,6 +56,16 @@ struct ConnectionDecisionsAnswerTests {
         #expect(decisions.answer(to: wish, at: place) == .performDefaultHandling)
     }
 
+    @Test mutating func aCertificateIsOfOnePrincipalAndTrustOfAll() throws {
+        let (ann, bob) = (Principal("ann"), Principal("bob"))
+        decisions.note(.rejectProtectionSpace, to: wish, at: place.of(ann))
+        decisions.note(.trust(.forSession), to: try chain(1), at: place)
+        #expect(decisions.answer(to: wish, at: place.of(bob)) == nil)
+        let (anns, bobs) = (decisions.standing(at: place, of: ann), decisions.standing(at: place, of: bob))
+        #expect(anns.presentation == .nothing && bobs.presentation == nil)
+        #expect(anns.trust != nil && bobs.trust != nil)
+    }
+
     @Test mutating func beyondTheLimitTheServerThatWasUsedLeastRecentlyIsForgotten() throws {
         let trusted = try chain(1)
         let places = try (0...ConnectionDecisions.limit).map { number in
