@@ -477,7 +477,7 @@ let package = Package(
         tests(
             "HTTPAuthentication",
             dependencies: [
-                "SallyportBase", "SallyportCore", "SallyportLoading", "SallyportHTTPAuthentication",
+                "SallyportBase", "SallyportCore", "SallyportLoading", "SallyportCache", "SallyportHTTPAuthentication",
                 "SallyportSecureStore", "SallyportURLLoading", "SessionTestSupport", "DigestDaemon", .crypto,
                 .cryptoExtras, .logging, .httpTypes,
             ]),

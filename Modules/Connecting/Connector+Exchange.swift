@@ -64,7 +64,23 @@ extension Connector {
         } catch {
             throw error.naming(known.way.restriction)
         }
-        return try answer(response, to: request, by: known, with: ways, isByAppsWord: isByAppsWord)
+        let answer = try answer(response, to: request, by: known, with: ways, isByAppsWord: isByAppsWord)
+        guard context.isToBeSigned else { return answer }
+        return try await examined(answer, in: context)
+    }
+
+    /// The server's own proof is checked here, below the stages that store answers: what fails the check must neither
+    /// be stored nor confirm what is stored.
+    private nonisolated func examined(
+        _ answer: LoadResponse, in context: LoadContext
+    ) async throws(LoadError) -> LoadResponse {
+        guard let signer = context.signer else { return answer }
+        do throws(LoadError) {
+            return try await signer.examined(answer)
+        } catch {
+            answer.body.discard()
+            throw error
+        }
     }
 
     // MARK: Straight on

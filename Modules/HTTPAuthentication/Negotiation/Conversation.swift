@@ -88,7 +88,10 @@ struct Conversation {
     }
 
     /// The proofs that are made when the request is sent.
-    var signer: RequestSignatures? { RequestSignatures(server: withServer?.signature, proxy: withProxy?.signature) }
+    var signer: RequestSignatures? {
+        RequestSignatures(
+            server: withServer?.signature, proxy: withProxy?.signature, isForwarded: !original.url.isSecure)
+    }
 
     mutating func next(after attempt: Attempt) async throws(LoadError) -> NextStep {
         switch attempt {

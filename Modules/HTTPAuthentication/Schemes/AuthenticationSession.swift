@@ -67,20 +67,43 @@ public protocol RequestSignature: AnyObject, Sendable {
     func accepted(by response: LoadResponse, wasAsked: Bool) async throws(LoadError) -> LoadResponse
 }
 
+/// A proof whose answer covers the body that was sent with it, and so has to be checked before a cache puts a stored body
+/// in its place.
+protocol BodyCoveringSignature: RequestSignature {
+    /// Checks an answer as it came from the network. ``RequestSignature/accepted(by:wasAsked:)`` does not check it again.
+    ///
+    /// - Throws: `LoadError.Code.serverNotAuthenticated`.
+    func examined(_ response: LoadResponse) async throws(LoadError) -> LoadResponse
+}
+
 /// The proofs of one request to server and proxy.
 struct RequestSignatures: RequestSigner {
     private let server: (any RequestSignature)?
     private let proxy: (any RequestSignature)?
+    /// Whether the proxy sees requests and answers; false for one that only makes a tunnel.
+    private let isForwarded: Bool
 
     /// Nil if there are no proofs to make.
-    init?(server: (any RequestSignature)?, proxy: (any RequestSignature)?) {
+    init?(server: (any RequestSignature)?, proxy: (any RequestSignature)?, isForwarded: Bool) {
         guard server != nil || proxy != nil else { return nil }
         self.server = server
         self.proxy = proxy
+        self.isForwarded = isForwarded
     }
 
     func sign(_ fields: inout HTTPFields) async {
         if let field = await server?.make() { fields[.authorization] = field.reveal() }
         if let field = await proxy?.make() { fields[.proxyAuthorization] = field.reveal() }
+    }
+
+    /// A challenge accepts no proof, and is never stored.
+    func examined(_ response: LoadResponse) async throws(LoadError) -> LoadResponse {
+        guard ![401, 407].contains(response.head.status.code) else { return response }
+        var response = response
+        if isForwarded, let proxy = proxy as? any BodyCoveringSignature {
+            response = try await proxy.examined(response)
+        }
+        if let server = server as? any BodyCoveringSignature { response = try await server.examined(response) }
+        return response
     }
 }
