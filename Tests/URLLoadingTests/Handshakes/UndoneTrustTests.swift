@@ -67,7 +67,7 @@ import Testing
     /// The app was asked before access was withdrawn, and the store was emptied before the answer came.
     @Test func anAnswerFromBeforeAWithdrawalIsNotStored() async throws {
         let mark = await connector.mark
-        gate.withdraw(.blocked)
+        gate.withdraw(.remoteLockout)
         gate.authorize()
         try await connector.trust(chain, at: place, forGood: true, since: mark)
         #expect(await store.stored.trustedChain(at: place.endpoint) == nil)
