@@ -1,6 +1,7 @@
 internal import CDoor
 internal import Glibc
 public import Logging
+internal import SallyportBase
 public import SallyportConnecting
 public import SallyportCore
 internal import SallyportEventLoop
@@ -25,6 +26,9 @@ public actor Door: InstancePart {
     private struct Entry {
         let socket: DoorSocket
         let visitor: Visitor
+        let isTCP: Bool
+        /// Whether the kernel can be asked about the program's socket. It knows none in another network namespace.
+        let isKnown: Bool
         /// When the connection is ended unless it gets further; nil for no limit.
         var due: ContinuousClock.Instant?
         var isOverdue = false
@@ -185,7 +189,9 @@ public actor Door: InstancePart {
         let visit = Visit(
             number: lastNumber, socket: socket, door: self, services: services, visitor: visitor,
             place: listener.socket.place, forward: listener.target)
-        entries[lastNumber] = Entry(socket: socket, visitor: visitor, due: .now + limits.greetingTimeout)
+        entries[lastNumber] = Entry(
+            socket: socket, visitor: visitor, isTCP: isTCP,
+            isKnown: !isTCP || !listener.isPrivate && visitor.number != nil, due: .now + limits.greetingTimeout)
         counts[visitor, default: 0] += 1
         greetings.append(lastNumber)
         if greetings.count > limits.greetings { giveUp(greetings[0]) }
@@ -224,6 +230,7 @@ public actor Door: InstancePart {
         guard !isShutDown else { return false }
         let now = ContinuousClock.now
         for (number, entry) in entries where entry.due.map({ $0 <= now }) ?? false { giveUp(number) }
+        openings.endOverdue(at: now)
         for listener in listeners + adopted where listener.isPaused {
             listener.isPaused = false
             loop.watch(listener.socket.descriptor, for: .read, handler: listener)
@@ -241,13 +248,27 @@ public actor Door: InstancePart {
 
     // MARK: Turns
 
+    /// The number of connections to servers that wait for their turn.
+    var waitingCount: Int { openings.waitingCount }
+
     /// Waits until a connection to a server may be opened.
-    func beginOpening() async {
-        guard !openings.begin() else { return }
-        await withCheckedContinuation { openings.wait($0) }
+    ///
+    /// - Returns: false if that took too long, or the task was cancelled; there is no turn to end then.
+    func beginOpening() async -> Bool {
+        guard let turn = openings.begin(waitingUntil: .now + configuration.limits.queueTimeout) else { return true }
+        await turn.signal.wait()
+        return openings.isTurn(of: turn.number)
     }
 
-    func endOpening() { openings.end()?.resume() }
+    func endOpening() { openings.end() }
+
+    /// Whether a program that has ended its side has closed its connection; nil where the kernel does not know.
+    func hasLeft(_ number: UInt64) -> Bool? {
+        guard let entry = entries[number], let descriptor = entry.socket.assumeIsolated({ $0.openDescriptor }) else {
+            return true
+        }
+        return entry.isKnown ? users.isClosed(at: descriptor, overTCP: entry.isTCP) : nil
+    }
 
     // MARK: End
 
@@ -263,31 +284,6 @@ public actor Door: InstancePart {
         let ending = entries.values.compactMap(\.task)
         for task in ending { task.cancel() }
         for task in ending { await task.value }
-    }
-}
-
-/// Limits how many connections to servers are opened at the same time; further ones wait in a queue.
-struct OpeningTurns {
-    private let limit: Int
-    private var count = 0
-    private var waiting: [CheckedContinuation<Void, Never>] = []
-
-    init(limit: Int) { self.limit = limit }
-
-    /// - Returns: false if the caller must wait.
-    mutating func begin() -> Bool {
-        guard count < limit else { return false }
-        count += 1
-        return true
-    }
-
-    mutating func wait(_ continuation: CheckedContinuation<Void, Never>) { waiting.append(continuation) }
-
-    /// - Returns: the first of the queue, whose turn has come.
-    mutating func end() -> CheckedContinuation<Void, Never>? {
-        guard waiting.isEmpty else { return waiting.removeFirst() }
-        count -= 1
-        return nil
     }
 }
 

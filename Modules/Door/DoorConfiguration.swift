@@ -50,6 +50,9 @@ public struct DoorLimits: Sendable, Hashable {
     /// The number of connections to servers that are opened at the same time; further ones wait. A relay resets the oldest
     /// connections of an address that has too many unauthenticated ones.
     public var openings = 48
+    /// The longest time that a connection to a server waits until it may be opened. Long enough for two others, each of
+    /// which takes all of ``connectTimeout``, to be opened before it.
+    public var queueTimeout = Duration.seconds(30)
     /// The longest time without a byte in either direction; no limit if nil.
     public var idleTimeout: Duration?
 

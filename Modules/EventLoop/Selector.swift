@@ -8,6 +8,9 @@ package struct Interest: OptionSet, Sendable {
 
     package static let read = Interest(rawValue: 1)
     package static let write = Interest(rawValue: 2)
+    /// The peer has ended its side, even if bytes that came before are unread. It is a part of ``read``, which is
+    /// reported with it; watched alone, it does not report such bytes.
+    package static let end = Interest(rawValue: 8)
     /// Reported even if not requested: the peer is gone or the descriptor is broken.
     package static let hangUp = Interest(rawValue: 4)
     /// Costs less than `[]`, which goes through the protocol's generic initializer.
@@ -71,6 +74,7 @@ struct Selector: ~Copyable {
         var event = unsafe epoll_event()
         if interest.contains(.read) { unsafe event.events |= EPOLLIN.rawValue | EPOLLRDHUP.rawValue }
         if interest.contains(.write) { unsafe event.events |= EPOLLOUT.rawValue }
+        if interest.contains(.end) { unsafe event.events |= EPOLLRDHUP.rawValue }
         unsafe event.data.u64 = token.bits
         guard unsafe epoll_ctl(epoll, operation, token.descriptor, &event) != 0 else { return }
         // The number was closed and reopened without notice, or was watched already.
@@ -152,6 +156,7 @@ extension Selector {
             var readiness: Interest = []
             if bits & (EPOLLIN.rawValue | EPOLLRDHUP.rawValue) != 0 { readiness.insert(.read) }
             if bits & EPOLLOUT.rawValue != 0 { readiness.insert(.write) }
+            if bits & EPOLLRDHUP.rawValue != 0 { readiness.insert(.end) }
             if bits & (EPOLLERR.rawValue | EPOLLHUP.rawValue) != 0 { readiness.insert(.hangUp) }
             return readiness
         }

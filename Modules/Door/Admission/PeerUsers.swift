@@ -28,6 +28,20 @@ struct PeerUsers: ~Copyable {
         return .user(owner.user)
     }
 
+    /// Whether the program at the other end has closed its connection. One that has only ended its side has not: it
+    /// still waits for an answer.
+    mutating func isClosed(at connection: Int32, overTCP isTCP: Bool) -> Bool {
+        var place = pollfd(fd: connection, events: 0, revents: 0)
+        // A reset, and at a Unix socket every close.
+        if unsafe poll(&place, 1, 0) > 0 { return true }
+        guard isTCP, netlink >= 0 else { return false }
+        questions &+= 1
+        var owner = sallyport_socket_owner()
+        let result = unsafe sallyport_socket_owner_of_peer(netlink, connection, questions, &owner)
+        // A closed socket belongs to no process, and has no inode; the kernel soon forgets it.
+        return result == 0 ? owner.inode == 0 : result == -ENOENT || result == -ENOTCONN
+    }
+
     private func unixVisitor(at connection: Int32) -> Visitor {
         var user: UInt32 = 0
         return unsafe sallyport_unix_peer(connection, &user) == 0 ? .user(user) : .unknown

@@ -1,5 +1,6 @@
 internal import CDoor
 internal import Glibc
+internal import SallyportBase
 internal import SallyportEventLoop
 
 /// An accepted connection, on an event loop. One task may read while another writes.
@@ -20,6 +21,8 @@ actor DoorSocket: DescriptorHandler {
     private let isTCP: Bool
     private var reader: CheckedContinuation<Void, Never>?
     private var writer: CheckedContinuation<Void, Never>?
+    /// Sent when the program ends its side, while a task waits for that.
+    private var programsEnd: TaskSignal?
     private var watched: Interest = []
     private var isReadable = true
     private var expectsMuch = false
@@ -102,6 +105,23 @@ actor DoorSocket: DescriptorHandler {
     /// Ends our side; reading goes on.
     func endWriting() { if !isClosed { _ = Glibc.shutdown(descriptor, Int32(SHUT_WR)) } }
 
+    // MARK: Waiting for the end
+
+    /// Returns when the program has ended its side, the connection is closed, or the task is cancelled. Reads nothing:
+    /// what the program sends meanwhile stays with the kernel, which takes no more than its buffer holds.
+    func waitForProgramsEnd() async {
+        guard !isClosed else { return }
+        let signal = TaskSignal()
+        programsEnd = signal
+        watch(for: .end)
+        await signal.wait()
+        programsEnd = nil
+        if !isClosed { unwatch(.end) }
+    }
+
+    /// Nil once the connection is closed, whose number may be another's then.
+    var openDescriptor: Int32? { isClosed ? nil : descriptor }
+
     // MARK: Readiness
 
     private func watch(for interest: Interest) {
@@ -126,6 +146,10 @@ actor DoorSocket: DescriptorHandler {
         if isBroken || readiness.contains(.write) {
             if writer == nil { idle.insert(.write) }
             writer.take()?.resume()
+        }
+        if isBroken || readiness.contains(.end) {
+            idle.insert(.end)
+            programsEnd?.send()
         }
         unwatch(isBroken ? watched : idle)
     }
@@ -162,5 +186,6 @@ actor DoorSocket: DescriptorHandler {
         Glibc.close(descriptor)
         reader.take()?.resume()
         writer.take()?.resume()
+        programsEnd?.send()
     }
 }

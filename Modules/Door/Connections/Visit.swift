@@ -118,18 +118,10 @@ struct Visit: Sendable {
 
     private func open(_ request: DoorRequest) async throws(Refused) -> ByteStream {
         await door.limit(number, to: nil)
-        await door.beginOpening()
-        let result: Result<ByteStream, LoadError>
-        do throws(LoadError) {
-            result = .success(try await stream(to: request.target))
-        } catch {
-            result = .failure(error)
-        }
-        await door.endOpening()
-        switch result {
-        case .success(let stream): return stream
-        case .failure(let error):
-            let refusal = isUnknown(request.target, error) ? .addressLiteral("\(request.target)") : DoorRefusal(error)
+        switch await opening(request) {
+        case .open(let stream): return stream
+        case .left: throw Refused(refusal: .programLost, form: request.form)
+        case .refused(let refusal):
             guard request.form != .forward else {
                 await socket.reset()
                 throw Refused(refusal: refusal, form: .forward)
@@ -139,7 +131,7 @@ struct Visit: Sendable {
     }
 
     /// Whether a way was refused for an address that no rule names.
-    private func isUnknown(_ target: Endpoint, _ error: LoadError) -> Bool {
+    func isUnknown(_ target: Endpoint, _ error: LoadError) -> Bool {
         guard case .address = target.host else { return false }
         if error.underlying is UnknownLiteral { return true }
         guard case .denied(let decision)? = (error.underlying as? AccessDenied)?.reason else { return false }
@@ -148,7 +140,7 @@ struct Visit: Sendable {
 
     /// Refuses an address that no rule of the policy names: the program has probably looked up a name itself, so that the
     /// rules for names would not apply.
-    private func stream(to target: Endpoint) async throws(LoadError) -> ByteStream {
+    func stream(to target: Endpoint) async throws(LoadError) -> ByteStream {
         let settings = services.settings
         if case .address = target.host {
             let way = try services.connector.way(to: target, isSecure: false, with: settings)

@@ -24,6 +24,7 @@ struct DoorRefusal: Sendable, Equatable {
         static let tooLarge = Status(code: 431, reason: "Request Header Fields Too Large")
         static let notImplemented = Status(code: 501, reason: "Not Implemented")
         static let badGateway = Status(code: 502, reason: "Bad Gateway")
+        static let serviceUnavailable = Status(code: 503, reason: "Service Unavailable")
         static let gatewayTimeout = Status(code: 504, reason: "Gateway Timeout")
     }
 
