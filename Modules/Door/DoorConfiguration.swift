@@ -38,8 +38,9 @@ public struct DoorConfiguration: Sendable {
 /// The limits of a door.
 public struct DoorLimits: Sendable, Hashable {
     /// The number of connections in all; further ones are closed when they are accepted.
-    public var connections = 8192
-    /// The number of connections of one user; all programs whose user is unknown count as one user.
+    public var connections = 16_384
+    /// The number of connections of one user; all programs whose user is unknown count as one user. Half of all by
+    /// default, so that no user takes the places of the others.
     public var connectionsPerUser = 8192
     /// The number of connections whose request has not been read yet; a further one ends the oldest.
     public var greetings = 1024

@@ -112,4 +112,9 @@ struct OpeningTests {
         await app.door.shutdown()
         #expect(first.readAll().isEmpty && second.readAll().isEmpty && app.records.count == 2)
     }
+
+    @Test func oneUserDoesNotTakeAllPlaces() {
+        let limits = DoorLimits()
+        #expect(limits.connectionsPerUser <= limits.connections / 2)
+    }
 }
