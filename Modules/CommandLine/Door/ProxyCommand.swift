@@ -74,7 +74,7 @@ extension ProxyCommand {
             configuration.credential = try credentialFile.map(CredentialFile.credential)
             configuration.servesProxyFile = pac
             if let log {
-                let file = try RecordFile(log)
+                let file = try DoorLog(log)
                 configuration.onRecord = { file.append($0.json) }
             }
             return configuration

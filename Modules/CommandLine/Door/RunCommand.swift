@@ -50,7 +50,7 @@ struct RunCommand: AsyncParsableCommand, CheckedArguments {
     private func throughOwnDoor() async throws -> Int32 {
         var configuration = DoorConfiguration(listeningOn: isolate ? [] : [.loopback()])
         if let log {
-            let file = try RecordFile(log)
+            let file = try DoorLog(log)
             configuration.onRecord = { file.append($0.json) }
         }
         let command = self
