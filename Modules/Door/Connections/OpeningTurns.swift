@@ -50,7 +50,7 @@ struct OpeningTurns {
         waiting.removeFirst().signal.send()
     }
 
-    /// Ends the waits that are due. Whoever waits leaves the queue itself, unless its turn comes before that.
+    /// Ends the waits that are due. Each leaves the queue when its task asks ``isTurn(of:)``, unless its turn comes before.
     func endOverdue(at now: ContinuousClock.Instant) {
         for entry in waiting.prefix(while: { $0.due <= now }) { entry.signal.send() }
     }
