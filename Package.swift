@@ -337,7 +337,7 @@ let package = Package(
                 "SallyportCache", "SallyportSecureStore", "SallyportTransport", "SallyportAuthorization",
                 "SallyportAuthToken", "SallyportAuthTokenVerification", "SallyportCookies", "SallyportReachability",
                 "SallyportURLLoading", "SallyportDoor", "SallyportGateway", "SallyportSocket", "SallyportWire",
-                "CSignals", .kerberos, .target(name: "SallyportPostgreSQL", condition: .when(traits: ["PostgreSQL"])),
+                "SallyportEventLoop", "CSignals", .kerberos, .target(name: "SallyportPostgreSQL", condition: .when(traits: ["PostgreSQL"])),
                 .arguments,
                 .configuration, .logging, .httpTypes, .crypto, .lifecycle, .unixSignals,
             ],

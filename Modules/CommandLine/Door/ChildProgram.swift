@@ -21,19 +21,29 @@ struct ChildProgram: Sendable {
     /// - Returns: its exit status; 128 and the number of the signal that ended it.
     func run() async throws -> Int32 { try await Self.wait(for: start()) }
 
+    /// Returns when a program has ended that is only to find something out. A signal ends this process as usual.
+    ///
+    /// - Returns: as ``run()``.
+    func check() async throws -> Int32 { try await Self.end(of: spawn()) }
+
     /// The signals that the program is told of are trapped before it starts: one that came a moment later would end this
     /// process alone. It is told of them once it is waited for.
     ///
     /// - Returns: the number of the process.
     func start() throws(CommandFailure) -> pid_t {
         sallyport_trap_signals()
+        return try spawn()
+    }
+
+    private func spawn() throws(CommandFailure) -> pid_t {
         var attributes = posix_spawnattr_t()
         posix_spawnattr_init(&attributes)
         defer { posix_spawnattr_destroy(&attributes) }
-        // What this process ignores, the program would ignore too.
+        // What a process ignores, its programs ignore too. This one ignores SIGPIPE of itself; what it was started to
+        // ignore, as by nohup, the program is to ignore as well.
         var signals = sigset_t()
         sigemptyset(&signals)
-        for signal in [SIGPIPE, SIGINT, SIGTERM, SIGHUP, SIGQUIT] { sigaddset(&signals, signal) }
+        sigaddset(&signals, SIGPIPE)
         posix_spawnattr_setsigdefault(&attributes, &signals)
         var none = sigset_t()
         sigemptyset(&none)
@@ -73,12 +83,16 @@ struct ChildProgram: Sendable {
     /// Passes signals on until the process has ended.
     static func wait(for process: pid_t) async throws -> Int32 {
         sallyport_pass_signals(process)
-        let status = await BlockingCalls("sallyport.child").call { end(of: process) }
+        return try await end(of: process)
+    }
+
+    private static func end(of process: pid_t) async throws -> Int32 {
+        let status = await BlockingCalls("sallyport.child").call { status(of: process) }
         guard let status else { throw CancellationError() }
         return status
     }
 
-    private static func end(of process: pid_t) -> Int32 {
+    private static func status(of process: pid_t) -> Int32 {
         sallyport_await_end(process)
         var status: Int32 = 0
         while waitpid(process, &status, 0) < 0 {

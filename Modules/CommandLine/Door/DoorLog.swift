@@ -41,7 +41,7 @@ final class DoorLog: Sendable {
 
     /// - Returns: whether the whole line was written.
     private func put(_ line: String) -> Bool {
-        // Behind a part of a line a new line begins, so that each line is either whole or none.
+        // A line that was cut stays cut and counts as lost; the next one begins on a line of its own.
         let bytes = Array(((isLineOpen.load(ordering: .relaxed) ? "\n" : "") + line + "\n").utf8)
         var count = bytes.withUnsafeBytes { Glibc.write(number, $0.baseAddress, $0.count) }
         while count < 0, errno == EINTR {

@@ -1,5 +1,4 @@
 import ArgumentParser
-import CSignals
 import Foundation
 import Glibc
 import SallyportDoor
@@ -40,10 +39,8 @@ struct Isolated: Sendable {
 
     /// - Throws: ``CommandFailure`` if this machine forbids such namespaces.
     static func check() async throws {
-        // A signal may end this process while the door opens, before there is the program to be told.
-        defer { sallyport_release_signals() }
         let silenced = ["sh", "-c", "\"$@\" 2>/dev/null", "sh"] + unshare + ["true"]
-        guard try await ChildProgram(silenced, []).run() == 0 else {
+        guard try await ChildProgram(silenced, []).check() == 0 else {
             throw CommandFailure(
                 .unavailable, name: "noNamespaces",
                 "The program cannot be isolated: this machine lets this user make no user and network namespaces.",

@@ -1,4 +1,5 @@
 import ArgumentParser
+import SallyportEventLoop
 import SallyportSecureStore
 
 /// Maintains a store: an app's, or a gateway's data.
@@ -22,7 +23,11 @@ extension StoreLocationOptions {
     /// The key is read before that, since this may wait for standard input, where a cancelled task would go on waiting.
     fileprivate func withKey(_ body: @escaping @Sendable (any KeyProtector) async throws -> Void) async throws {
         let protector = try keyProtector()
-        try await withInterruption { try await body(protector) }
+        // A command holds its thread for long. With one processor the pool has one thread, which the signal needs.
+        let thread = EventLoop(name: "sallyport.store")
+        try await withInterruption {
+            try await withTaskExecutorPreference(thread) { try await body(protector) }
+        }
     }
 
     fileprivate func withStore(
@@ -45,11 +50,11 @@ extension StoreCommand {
         @OptionGroup var output: OutputOptions
 
         func run() async throws {
-            let output = output
-            try await location.withStore(.readOnly) { store in
-                let report = StoreReport(try store.statistics(), isRestored: store.isRestored)
-                output.print(report, report.text)
-            }
+            let store = try await SecureStore.open(
+                at: location.store, protectedBy: location.keyProtector(), options: .readOnly)
+            defer { store.close() }
+            let report = StoreReport(try store.statistics(), isRestored: store.isRestored)
+            output.print(report, report.text)
         }
     }
 

@@ -28,13 +28,16 @@ struct PeerUsers: ~Copyable {
         return .user(owner.user)
     }
 
-    /// Whether the program at the other end has closed its connection. One that has only ended its side has not: it
-    /// still waits for an answer.
-    mutating func isClosed(at connection: Int32, overTCP isTCP: Bool) -> Bool {
+    /// Whether a connection was reset; at a Unix socket, whether the program at the other end has closed it.
+    static func isBroken(_ connection: Int32) -> Bool {
         var place = pollfd(fd: connection, events: 0, revents: 0)
-        // A reset, and at a Unix socket every close.
-        if unsafe poll(&place, 1, 0) > 0 { return true }
-        guard isTCP, netlink >= 0 else { return false }
+        return unsafe poll(&place, 1, 0) > 0
+    }
+
+    /// Whether the program at the other end of a TCP connection has closed it. One that has only ended its side has not:
+    /// it still waits for an answer.
+    mutating func isClosed(at connection: Int32) -> Bool {
+        guard netlink >= 0 else { return false }
         questions &+= 1
         var owner = sallyport_socket_owner()
         let result = unsafe sallyport_socket_owner_of_peer(netlink, connection, questions, &owner)

@@ -74,7 +74,7 @@ import Testing
         let fixture = try await DataFixture()
         let relay = try await EnrolledRelay.enrolled(at: fixture.data)
         let current = await fixture.data.currentState()
-        fixture.advance(CertificateAuthority.Lifetime.gateway)
+        fixture.advance(CertificateAuthority.Lifetime.gateway + 1)
         #expect(current.relayInGoodStanding(presenting: relay.membership.client.certificate) == nil)
     }
 }

@@ -37,7 +37,7 @@ import Testing
     /// The rest of a stream, which has to end as an answer does that is complete.
     private static func rest(of stream: TestConnection) async throws -> String {
         let text = String(decoding: try await stream.rest(), as: UTF8.self)
-        #expect(text.hasSuffix("\r\n0\r\n\r\n"))
+        #expect(text.hasSuffix("0\r\n\r\n"))
         return text
     }
 
