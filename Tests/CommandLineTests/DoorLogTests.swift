@@ -32,7 +32,7 @@ import Testing
         return try await eventually { isOver.withLock { $0 } }
     }
 
-    @Test func aPipeThatNobodyReadsYetKeepsTheFirstLines() async throws {
+    @Test func aPipeWithoutAReaderKeepsTheFirstLines() async throws {
         let log = Lock<DoorLog?>(nil)
         let isOpen = try await isOverSoon { [path] in
             let opened = try? DoorLog(path)

@@ -19,7 +19,7 @@ final class DoorLog: Sendable {
         let flags = O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK
         // Only the user may read which servers were contacted.
         var descriptor = open(place, O_WRONLY | flags, 0o600)
-        // A FIFO that nobody reads yet. Opened for both, it keeps the first lines until somebody does (fifo(7)).
+        // A FIFO without a reader. Opened for both, it keeps the first lines until there is one (fifo(7)).
         if descriptor < 0, errno == ENXIO { descriptor = open(place, O_RDWR | flags, 0o600) }
         guard descriptor >= 0 else {
             throw CommandFailure(
