@@ -87,12 +87,12 @@ struct ChildProgram: Sendable {
     }
 
     private static func end(of process: pid_t) async throws -> Int32 {
-        let status = await BlockingCalls("sallyport.child").call { status(of: process) }
+        let status = await BlockingCalls("sallyport.child").call { exitStatus(of: process) }
         guard let status else { throw CancellationError() }
         return status
     }
 
-    private static func status(of process: pid_t) -> Int32 {
+    private static func exitStatus(of process: pid_t) -> Int32 {
         sallyport_await_end(process)
         var status: Int32 = 0
         while waitpid(process, &status, 0) < 0 {
