@@ -177,7 +177,7 @@ extension SecureCache {
             state.unstorable.remove(slot.key)
             return state.index.insert(slot)
         }
-        if let storage, !gone.isEmpty { storage.store.submit(storage.remove(gone.map(\.id))) }
+        submitRemoval(of: gone.map(\.id))
         evictIfNeeded()
     }
 

@@ -7,22 +7,19 @@ internal import SallyportSecureStore
 extension SecureCache {
     /// Removes all entries; durable when it returns. Answers of running loads are not stored.
     ///
-    /// - Throws: `AccessDenied` while the app is not authorized; `StoreError`.
+    /// - Throws: `AccessDenied` while the app is not authorized; `StoreError`, after which no load finds the entries,
+    ///   but they come back if the process ends before another removal has succeeded.
     public func removeAll() async throws {
         try checkGate()
         guard let storage else { return }
-        state.withLock { state in
-            state.index.removeAll()
-            state.used = [:]
-            state.removals.removedAll()
-        }
-        try await write(storage.removeAll, in: storage)
+        let ids = take { _ in true }
+        try await write(storage.removeAll, of: ids.union(unremoved), in: storage)
     }
 
     /// Removes the entries of a host, on every port and for every principal; durable when it returns.
     ///
     /// - Returns: how many were removed.
-    /// - Throws: `AccessDenied` while the app is not authorized; `StoreError`.
+    /// - Throws: `AccessDenied` while the app is not authorized; `StoreError`, as ``removeAll()``.
     @discardableResult
     public func remove(host: Host) async throws -> Int {
         try checkGate()
@@ -34,19 +31,47 @@ extension SecureCache {
     private func remove(where isMeant: @escaping @Sendable (IndexSlot) -> Bool) async throws -> Int {
         guard let storage else { return 0 }
         let ids = take(where: isMeant)
-        try await write(storage.remove(ids), in: storage)
+        let all = ids.union(unremoved)
+        try await write(storage.remove(Array(all)), of: all, in: storage)
         return ids.count
     }
 
+    private var unremoved: Set<EntryID> { state.withLock { $0.unremoved } }
+
     /// Removes entries from the store. An answer that was on its way into the store is removed once it is written, by a
     /// change that is queued then: this waits for it too.
-    private func write(_ removal: @escaping EntryStorage.Change, in storage: EntryStorage) async throws {
-        try await storage.store.write(removal)
+    ///
+    /// - Parameter ids: the entries that have left the store then.
+    private func write(
+        _ removal: @escaping EntryStorage.Change, of ids: Set<EntryID>, in storage: EntryStorage
+    ) async throws {
+        do {
+            try await storage.store.write(removal)
+        } catch {
+            state.withLock { $0.unremoved.formUnion(ids) }
+            throw error
+        }
+        state.withLock { $0.unremoved.subtract(ids) }
         try await storage.store.write { _ in }
     }
 
+    /// Removes the records of entries that have left the index, without waiting, and those that an earlier removal
+    /// could not remove.
+    func submitRemoval(of ids: [EntryID]) {
+        guard let storage, !ids.isEmpty else { return }
+        let all = unremoved.union(ids)
+        storage.store.submit(storage.remove(Array(all))) { [weak self] result in
+            self?.state.withLock { state in
+                switch result {
+                case .success: state.unremoved.subtract(all)
+                case .failure: state.unremoved.formUnion(all)
+                }
+            }
+        }
+    }
+
     /// Removes entries from the index; their records must still be removed.
-    private func take(where isMeant: (IndexSlot) -> Bool) -> [EntryID] {
+    private func take(where isMeant: (IndexSlot) -> Bool) -> Set<EntryID> {
         state.withLock { state in
             let meant = state.index.all.filter(isMeant)
             for slot in meant {
@@ -54,7 +79,7 @@ extension SecureCache {
                 state.used[slot.id] = nil
             }
             state.removals.removedAll()
-            return meant.map(\.id)
+            return Set(meant.map(\.id))
         }
     }
 
@@ -71,15 +96,18 @@ extension SecureCache {
         revalidations.cancel()
         state.withLock { state in
             state.index.removeAll()
-            state.used = [:]
+            (state.used, state.unremoved) = ([:], [])
             state.isReady = false
         }
     }
 
-    /// Ends background revalidations, and writes what is pending: the times of last use.
+    /// Ends background revalidations, and writes what is pending: removals that have failed, and the times of last use.
     package func close() async {
         revalidations.cancel()
-        guard let storage, let change = takeUses() else { return }
+        guard let storage else { return }
+        let ids = unremoved
+        if !ids.isEmpty { try? await write(storage.remove(Array(ids)), of: ids, in: storage) }
+        guard let change = takeUses() else { return }
         try? await storage.store.write(change)
     }
 
@@ -100,13 +128,13 @@ extension SecureCache {
             }
             return ids
         }
-        if let storage, !ids.isEmpty { storage.store.submit(storage.remove(ids)) }
+        submitRemoval(of: ids)
     }
 
     /// Removes an entry that is damaged or outdated.
     func drop(_ slot: IndexSlot) {
         let wasThere = state.withLock { $0.index.remove(slot) }
-        if let storage, wasThere { storage.store.submit(storage.remove([slot.id])) }
+        if wasThere { submitRemoval(of: [slot.id]) }
     }
 }
 
@@ -147,22 +175,30 @@ extension SecureCache {
             return true
         }
         guard mustEvict else { return }
-        storage.store.submit({ [weak self] transaction in
-            guard let victims = self?.takeVictims() else { return }
-            try storage.remove(victims)(transaction)
+        storage.store.submit({ [weak self] transaction -> Set<EntryID> in
+            guard let victims = self?.takeVictims() else { return [] }
+            try storage.remove(Array(victims))(transaction)
+            return victims
         }) { [weak self] result in
             self?.state.withLock { $0.isEvicting = false }
+            guard case .success(let victims) = result else { return }
+            self?.state.withLock { $0.unremoved.subtract(victims) }
             // Entries that came meanwhile, or a lower capacity, have waited for the end of this eviction.
-            if case .success = result { self?.evictIfNeeded() }
+            self?.evictIfNeeded()
         }
     }
 
     /// Evicts down to nine tenths, so that not every new entry causes an eviction.
-    private func takeVictims() -> [EntryID] {
+    ///
+    /// - Returns: all entries that must leave the store, those of an earlier removal that failed too.
+    private func takeVictims() -> Set<EntryID> {
         let victims = victims()
         return state.withLock { state in
-            for slot in victims where state.index.remove(slot) { state.counts.evictions += 1 }
-            return victims.map(\.id)
+            for slot in victims where state.index.remove(slot) {
+                state.counts.evictions += 1
+                state.unremoved.insert(slot.id)
+            }
+            return state.unremoved
         }
     }
 

@@ -31,6 +31,9 @@ public final class SecureCache: Sendable {
         var flights: [RequestKey: Flight] = [:]
         var unstorable = Unstorable()
         var removals = Removals()
+        /// Entries that left the index, and that the store could not remove. The next removal takes them along, so that
+        /// they do not come back when the cache is opened again.
+        var unremoved: Set<EntryID> = []
         var counts = CacheCounts()
         /// The last uses that are not written yet.
         var used: [EntryID: CacheTime] = [:]
@@ -103,7 +106,7 @@ public final class SecureCache: Sendable {
             // The newest last: a crash may have left entries that they replaced.
             let replaced = slots.sorted { $0.received < $1.received }.flatMap { index.insert($0) }
             state.withLock { $0.index = index }
-            if !replaced.isEmpty { storage.store.submit(storage.remove(replaced.map(\.id))) }
+            submitRemoval(of: replaced.map(\.id))
             return
         }
         state.withLock { $0.isReady = false }

@@ -71,6 +71,37 @@ import Testing
         #expect(try records(site) == 0)
     }
 
+    /// The store cannot change a collection whose sum is damaged: the first removal fails.
+    @Test(arguments: [false, true]) func whatCouldNotBeRemovedGoesWithTheNextRemoval(ofAll: Bool) async throws {
+        let site = try await Site(.fresh())
+        _ = try await site.get()
+        let sum = try await putSum(nil, into: site)
+        let error = await #expect(throws: StoreError.self) {
+            guard ofAll else { return _ = try await site.cache.remove(host: Host("a.example")) }
+            try await site.cache.removeAll()
+        }
+        #expect(error?.code == .damaged)
+        #expect(site.cache.statistics.entries == 0)
+        _ = try await putSum(sum, into: site)
+        #expect(try records(site) == 2)
+        #expect(try await site.cache.remove(host: Host("a.example")) == 0)
+        #expect(try records(site) == 0, "Nothing is left that could come back with the next opening.")
+    }
+
+    /// Puts the sum of the index's records in place, or damages the one that is there.
+    ///
+    /// - Returns: the sum that was there.
+    private func putSum(_ sum: [UInt8]?, into site: Site) async throws -> [UInt8] {
+        let place = site.cache.entryStorage.index.cipher.identifier
+        return try await site.store.write { transaction in
+            let old = try #require(try transaction.record(at: place))
+            var new = sum ?? old
+            if sum == nil { new[40] ^= 1 }
+            transaction.overwrite(place, with: new)
+            return old
+        }
+    }
+
     @Test func aUseOfAnEntryThatWasConfirmedMeanwhileKeepsItsNewSlot() async throws {
         let site = try await Site { _, number in
             Answer(number == 1 ? 200 : 304, ["Cache-Control": "max-age=10", "ETag": "\"a\""])
