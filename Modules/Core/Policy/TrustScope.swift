@@ -3,7 +3,7 @@
 /// user. A response stored under one scope is never used for a load under another.
 package struct TrustScope: Sendable, Hashable {
     /// A digest of all settings that apply to the host, 32 bytes. Empty for plain http with the instance's cookies, where
-    /// nothing is verified.
+    /// nothing is verified. One byte more for a load that leaves the jar out.
     package let digest: [UInt8]
     /// Whether the app is asked about the server's chain, and may present a certificate that the settings do not name.
     package let asksApp: Bool
@@ -15,6 +15,14 @@ package struct TrustScope: Sendable, Hashable {
 
     /// The scope of every response over plain http with the instance's cookies.
     package static let plain = TrustScope(digest: [])
+
+    /// The scope of a load that leaves the jar out: what a server says to the user whom it knows by the jar's cookies
+    /// is not for a load without them, even if the server does not name `Cookie` in `Vary`.
+    ///
+    /// - Parameter sendsCookies: whether the request has a `Cookie` field of the app's own.
+    package func withoutJar(sendsCookies: Bool) -> TrustScope {
+        TrustScope(digest: digest + [sendsCookies ? 1 : 0], asksApp: asksApp)
+    }
 }
 
 /// The scopes of one session.
@@ -23,11 +31,16 @@ package struct TrustScopes: Sendable, Hashable {
     /// The digests for hosts that have pins or a client certificate of their own.
     private let own: [Host: [UInt8]]
     private let plain: TrustScope
+    /// Whether the session's jar is used for requests that do not say.
+    package let handlesCookies: Bool
 
-    package init(standard: [UInt8], own: [Host: [UInt8]] = [:], plain: TrustScope = .plain) {
+    package init(
+        standard: [UInt8], own: [Host: [UInt8]] = [:], plain: TrustScope = .plain, handlesCookies: Bool = true
+    ) {
         self.standard = standard
         self.own = own
         self.plain = plain
+        self.handlesCookies = handlesCookies
     }
 
     /// The scope of a load outside of any session. It is equal to no session's scope.

@@ -12,7 +12,7 @@ extension TrustScopes {
         self.init(
             standard: common.finished(),
             own: Dictionary(uniqueKeysWithValues: hosts.map { ($0, common.finished(for: $0, in: configuration)) }),
-            plain: Self.plain(with: configuration.cookieJar))
+            plain: Self.plain(with: configuration.cookieJar), handlesCookies: configuration.handlesCookies)
     }
 
     private static func plain(with jar: CookieJarSelection) -> TrustScope {

@@ -21,10 +21,16 @@ import Testing
             jars = CookieJars(in: site.store, gate: site.gate, logger: Logger(label: "test"))
         }
 
-        func get(_ path: String = "/", principal: Principal = .instance) async throws -> HTTPResponse {
+        func get(
+            _ path: String = "/", principal: Principal = .instance, handlesCookies: Bool? = nil,
+            cookie: String? = nil
+        ) async throws -> HTTPResponse {
             let cookies = jars.stages(of: .instance, acceptPolicy: .always, handlesCookies: true)
             let stages = cookies + [CacheStage(cache: site.cache, gate: site.gate), site.server]
-            let response = try await LoadChain(stages).load(site.request(path), in: .of(principal))
+            var request = try site.request(path)
+            if let handlesCookies { request.options.handlesCookies = handlesCookies }
+            if let cookie { request.headerFields[.cookie] = cookie }
+            let response = try await LoadChain(stages).load(request, in: .of(principal))
             _ = try await response.body.collect(upTo: .megabytes(1))
             await site.cache.settle()
             return response.head
@@ -41,6 +47,22 @@ import Testing
         #expect(try both.site.last.headerFields[.cookie] == nil, "The stored answer has set nothing.")
         _ = try await both.get("/third")
         #expect(try both.site.last.headerFields[.cookie] == "a=1", "The live answer did.")
+    }
+
+    /// The server knows the user by the cookie, and does not say `Vary: Cookie`.
+    @Test func anAnswerToTheJarsCookiesIsNotForALoadWithoutThem() async throws {
+        let both = try await Both(Answer(200, ["Cache-Control": "max-age=60", "Set-Cookie": "a=1; Path=/"]))
+        _ = try await both.get("/first")
+        _ = try await both.get()
+        #expect(try both.site.last.headerFields[.cookie] == "a=1")
+        _ = try await both.get(handlesCookies: false)
+        #expect(both.site.count == 3, "The answer to the user does not reach a load that names nobody.")
+        #expect(try both.site.last.headerFields[.cookie] == nil)
+        _ = try await both.get(handlesCookies: false)
+        _ = try await both.get()
+        #expect(both.site.count == 3, "Each finds its own.")
+        _ = try await both.get(handlesCookies: false, cookie: "own=1")
+        #expect(both.site.count == 4, "A load with the app's cookie finds neither.")
     }
 
     /// The server sends the fields of a 304 now, so their cookies are set.

@@ -76,6 +76,13 @@ import Testing
         }
     }
 
+    @Test func aSessionThatLeavesItsJarOutSaysSo() {
+        var configuration = SessionConfiguration()
+        #expect(TrustScopes(configuration).handlesCookies)
+        configuration.handlesCookies = false
+        #expect(!TrustScopes(configuration).handlesCookies)
+    }
+
     @Test func withADelegateTheScopeDiffers() throws {
         let scopes = TrustScopes(SessionConfiguration())
         #expect(scopes.scope(of: url, asksApp: true) != scopes.scope(of: url, asksApp: false))
