@@ -24,8 +24,12 @@ extension SecureStore {
         try Files.makeDirectory(path)
         return try exclusively(at: path) { real throws(StoreError) in
             guard real != source.path else { throw StoreError(.inUse, "A backup cannot be restored onto itself.") }
+            // Another process may have begun a wipe since and been killed. If the wipe has destroyed the secret of the
+            // backup's keys, nobody could open what is restored.
+            if try StoreDirectory.finishInterrupted(real, protectedBy: protector) {
+                try KeyRingFile.open(in: source.path, protectedBy: protector).ring.clear()
+            }
             let staging = "\(real)/\(StoreDirectory.stagingName)"
-            try StoreDirectory.discardStaging(real)
             try Files.makeDirectory(staging)
             do throws(StoreError) {
                 let report = try source.copy(into: staging)

@@ -259,6 +259,42 @@ import Testing
         #expect(!names.contains { ["wiping", "wiped"].contains($0) }, "\(names)")
     }
 
+    /// Another process begins the wipe when the restore has opened the backup, and is killed.
+    @Test func aWipeThatIsKilledBesideARestoreIsFinishedBeforeIt() async throws {
+        let store = try await fixture.open()
+        try await workload.perform(1, in: store)
+        _ = try await store.backup(to: backup)
+        store.close()
+        let intent = "\(fixture.directory)/wiping"
+        let protector = InterruptingProtector(KeyFileProtector(path: fixture.keyFile)) { () throws(StoreError) in
+            try Files.write([], to: intent, mode: 0o600, mustBeNew: true)
+        }
+        let report = try await SecureStore.restore(from: backup, to: fixture.directory, protectedBy: protector)
+        #expect(report.isSound)
+        #expect(!FileManager.default.fileExists(atPath: intent))
+        let restored = try await fixture.open(.existing)
+        #expect(try workload.transactions(in: restored) == 1)
+    }
+
+    /// The same with the secret in the store's directory: the wipe destroys it, and with it the backup.
+    @Test func aWipeBesideARestoreThatDestroysTheSecretOfTheBackupRestoresNothing() async throws {
+        let directory = fixture.directory
+        let key = KeyFileProtector(path: "\(directory)/key")
+        let store = try await SecureStore.open(at: directory, protectedBy: key)
+        try await workload.perform(1, in: store)
+        _ = try await store.backup(to: backup)
+        store.close()
+        let protector = InterruptingProtector(key) { () throws(StoreError) in
+            try Files.write([], to: "\(directory)/wiping", mode: 0o600, mustBeNew: true)
+        }
+        let error = await #expect(throws: StoreError.self) {
+            try await SecureStore.restore(from: backup, to: directory, protectedBy: protector)
+        }
+        #expect(error?.code == .keyUnavailable)
+        let names = try FileManager.default.contentsOfDirectory(atPath: directory)
+        #expect(Set(names).isSubset(of: ["wiped", "writer"]), "\(names)")
+    }
+
     @Test func aWipeTakesWhatARestoreLeft() async throws {
         let store = try await fixture.open()
         try await workload.perform(1, in: store)
