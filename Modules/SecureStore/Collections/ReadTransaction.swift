@@ -14,7 +14,9 @@ public final class ReadTransaction {
 
     /// The value, or nil if there is none.
     ///
-    /// - Throws: ``StoreError/Code/damaged`` if the record is not what was written for this key.
+    /// - Throws: ``StoreError/Code/damaged`` if the record is not what was written for this key;
+    ///   ``StoreError/Code/wrongKey`` if the store was opened read-only, another process has changed its protector, and
+    ///   the record has a data key that was made since: open the store again with the new one.
     public func value<Key, Value>(
         for key: Key, in collection: StoreCollection<Key, Value>
     ) throws(StoreError) -> Value? {
@@ -25,7 +27,9 @@ public final class ReadTransaction {
 
     /// The bytes, or nil if there are none.
     ///
-    /// - Throws: ``StoreError/Code/damaged`` if the record is not what was written for this key.
+    /// - Throws: ``StoreError/Code/damaged`` if the record is not what was written for this key;
+    ///   ``StoreError/Code/wrongKey`` if the store was opened read-only, another process has changed its protector, and
+    ///   the record has a data key that was made since: open the store again with the new one.
     public func value<Key>(
         for key: Key, in collection: StoreCollection<Key, [UInt8]>
     ) throws(StoreError) -> [UInt8]? {
@@ -38,7 +42,7 @@ public final class ReadTransaction {
         switch try find(key, in: cipher) {
         case .nothing: return nil
         case .value(let value): return value
-        case .damaged: throw StoreError(.damaged, "A record in collection \(name) does not verify.")
+        case .refused(let failure): throw failure ?? Self.damaged(name)
         case .more:
             let place = cipher.place(of: key)
             guard let record = try tree.value(at: place) else { return nil }
@@ -47,8 +51,10 @@ public final class ReadTransaction {
     }
 
     private enum Found {
-        case nothing, damaged
+        case nothing
         case value([UInt8])
+        /// The record is not what was written, or there is an error that keeps its key away.
+        case refused(StoreError?)
         /// The record contains more than a value.
         case more
     }
@@ -60,7 +66,10 @@ public final class ReadTransaction {
             do throws(StoreError) {
                 guard let record = unsafe try tree.find(place) else { return }
                 guard unsafe RecordCipher.isPlain(record) else { return found = .more }
-                found = unsafe cipher.openValue(record, at: place, expecting: key).map { .value($0) } ?? .damaged
+                guard let value = unsafe cipher.openValue(record, at: place, expecting: key) else {
+                    return found = .refused(unsafe cipher.keyFailure(of: record))
+                }
+                found = .value(value)
             } catch { failure = error }
         }
         if let failure { throw failure }
@@ -96,8 +105,12 @@ public final class ReadTransaction {
 
     private func summary(of cipher: RecordCipher, named name: String) throws(StoreError) -> CollectionSummary {
         guard let record = try tree.value(at: cipher.identifier) else { return CollectionSummary() }
-        guard let summary = try? cipher.openSummary(record) else { throw Self.damaged(name) }
-        return summary.sum
+        do throws(StoreError) { return try cipher.openSummary(record).sum } catch { throw Self.named(name, error) }
+    }
+
+    /// Names the collection in which damage was found; other errors stay as they are.
+    private static func named(_ name: String, _ error: StoreError) -> StoreError {
+        error.code == .damaged ? damaged(name) : error
     }
 
     private static func damaged(_ name: String) -> StoreError {
@@ -126,6 +139,12 @@ public final class ReadTransaction {
         }
     }
 
+    private static func opened(
+        _ record: [UInt8], at place: [UInt8], by cipher: RecordCipher, named name: String
+    ) throws(StoreError) -> Record {
+        do throws(StoreError) { return try cipher.open(record, at: place) } catch { throw named(name, error) }
+    }
+
     /// Checks the records below an identifier against their sum, and returns their number.
     private func verified(
         _ cipher: RecordCipher, named name: String, _ check: ([UInt8]) throws(StoreError) -> Void
@@ -133,8 +152,7 @@ public final class ReadTransaction {
         var counted = CollectionSummary()
         try tree.forEach(prefix: cipher.identifier) { place, record throws(StoreError) in
             guard place.count > RecordCipher.identifierLength else { return true }
-            guard let opened = try? cipher.open(record, at: place) else { throw Self.damaged(name) }
-            try check(opened.key)
+            try check(Self.opened(record, at: place, by: cipher, named: name).key)
             counted.added(record, at: place, key: cipher.sumKey)
             return true
         }

@@ -76,7 +76,9 @@ extension StoreCollection {
     }
 
     func opened(_ record: [UInt8], at place: [UInt8]) throws(StoreError) -> Record {
-        do throws(StoreError) { return try cipher.open(record, at: place) } catch { throw damaged() }
+        do throws(StoreError) { return try cipher.open(record, at: place) } catch {
+            throw error.code == .damaged ? damaged() : error
+        }
     }
 
     func damaged() -> StoreError { StoreError(.damaged, "A record in collection \(name) does not verify.") }

@@ -180,9 +180,7 @@ extension Environment {
 
     /// Begins a snapshot inside the gate; the caller must leave it on the same thread.
     func enter() throws(StoreError) -> Tree {
-        guard mappedFile == nil || mappedFile == FileIdentity(path) else {
-            throw StoreError(.closed, "The data file was replaced or wiped by another process: open the store again.")
-        }
+        if mappedFile != nil { try checkIsMapped(FileIdentity(path)) }
         while true {
             gate.enter()
             do throws(StoreError) {
@@ -194,6 +192,13 @@ extension Environment {
                 guard error.underlying as? MapLimit == .moved, gate.entries == 0 else { throw error }
             }
             try adoptSize()
+        }
+    }
+
+    /// - Throws: ``StoreError/Code/closed`` if another process has put another file in the place of the mapped one.
+    func checkIsMapped(_ file: FileIdentity?) throws(StoreError) {
+        guard mappedFile == nil || mappedFile == file else {
+            throw StoreError(.closed, "The data file was replaced or wiped by another process: open the store again.")
         }
     }
 

@@ -319,5 +319,5 @@ struct FileIdentity: Hashable, Sendable {
         self.init(info)
     }
 
-    private init(_ info: stat) { (device, number) = (info.st_dev, info.st_ino) }
+    init(_ info: stat) { (device, number) = (info.st_dev, info.st_ino) }
 }

@@ -135,7 +135,8 @@ final class RecordCipher: Sendable {
 
     // MARK: Opening
 
-    /// - Throws: ``StoreError/Code/damaged`` for anything but what ``seal(_:at:)`` made for this place.
+    /// - Throws: ``StoreError/Code/damaged`` for anything but what ``seal(_:at:)`` made for this place; if the record's
+    ///   data key is missing since the file of the keys could not be read, the error of that reading.
     func open(_ record: [UInt8], at place: [UInt8]) throws(StoreError) -> Record {
         var bytes = try plaintext(record, at: place)[...]
         let label = try record[0] & Self.ordered == 0 ? nil : OrderLabel(bytes: Self.cut(OrderLabel.length, &bytes))
@@ -158,8 +159,16 @@ final class RecordCipher: Sendable {
         let bytes = unsafe record.withUnsafeBytes { record in
             unsafe place.withUnsafeBytes { unsafe plaintext(record, at: $0) }
         }
-        guard let bytes else { throw Self.damaged() }
-        return bytes
+        if let bytes { return bytes }
+        let failure = unsafe record.withUnsafeBytes { unsafe keyFailure(of: $0) }
+        throw failure ?? Self.damaged()
+    }
+
+    /// Why the data key of a record that was refused is missing, if the file of the keys could not be read; nil if the
+    /// record itself is not what was written.
+    func keyFailure(of record: UnsafeRawBufferPointer) -> StoreError? {
+        let id = unsafe Self.dataKeyID(of: record)
+        return id == 0 ? nil : recordKeys.failure(id: id)
     }
 
     /// Decrypts a record; nil if it fails verification.

@@ -7,8 +7,9 @@ struct KeyReader: Sendable {
     /// The file's identity; changes when the file is replaced.
     var identity: Files.Identity? { Files.identity(of: "\(path)/\(KeyRingFile.name)") }
 
-    /// Empty if the file cannot be opened.
-    func dataKeys() -> [KeyRing.DataKey] {
-        (try? KeyRingFile.open(in: path, protectedBy: protector, memory: memory))?.ring.dataKeys ?? []
+    /// - Throws: ``StoreError/Code/wrongKey`` if the file is protected by another protector now; otherwise why it
+    ///   cannot be opened.
+    func dataKeys() throws(StoreError) -> [KeyRing.DataKey] {
+        try KeyRingFile.open(in: path, protectedBy: protector, memory: memory).ring.dataKeys
     }
 }

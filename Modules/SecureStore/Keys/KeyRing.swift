@@ -16,12 +16,16 @@ final class KeyRing: Sendable {
         var dataKeys: [DataKey]
         /// Removed from the file, but readers of this process may still see records encrypted with them.
         var retired: [DataKey] = []
+        /// Made, and perhaps in the file already, but not known to be durable there: it must not encrypt yet.
+        var pending: DataKey?
         var ciphers: [[UInt8]: RecordCipher] = [:]
         /// Keys of collections' records that no ``RecordKeys`` holds.
         var recordKeys: [RecordKeyName: AEADKey] = [:]
         /// For a reader beside a process that rotates keys: reads the file again.
         var reader: KeyReader?
         var lastRead: Files.Identity?
+        /// Why the file could not be read again the last time.
+        var failure: StoreError?
     }
 
     private struct RecordKeyName: Hashable {
@@ -68,13 +72,26 @@ final class KeyRing: Sendable {
     private func readAgain(by reader: KeyReader) {
         let identity = reader.identity
         guard state.withLock({ $0.lastRead }) != identity else { return }
-        let keys = reader.dataKeys()
-        // The file could not be read: perhaps the next time it can.
-        guard !keys.isEmpty else { return }
+        do throws(StoreError) {
+            let keys = try reader.dataKeys()
+            state.withLock { state in
+                // Not before the keys are known: another thread would miss them without looking.
+                (state.lastRead, state.failure) = (identity, nil)
+                for key in keys where !state.dataKeys.contains(where: { $0.id == key.id }) {
+                    state.dataKeys.append(key)
+                }
+            }
+        } catch {
+            // Perhaps the file can be read the next time.
+            state.withLock { $0.failure = error }
+        }
+    }
+
+    /// Why a data key is missing, if the file that may have it could not be read, such as after a change of the
+    /// protector by another process; nil if the key is there, or if the file was read and does not have it.
+    func failure(ofKey id: UInt32) -> StoreError? {
         state.withLock { state in
-            // Not before the keys are known: another thread would miss them without looking.
-            state.lastRead = identity
-            for key in keys where !state.dataKeys.contains(where: { $0.id == key.id }) { state.dataKeys.append(key) }
+            (state.dataKeys + state.retired).contains { $0.id == id } ? nil : state.failure
         }
     }
 
@@ -105,13 +122,21 @@ final class KeyRing: Sendable {
     func add(_ key: DataKey) {
         state.withLock { state in
             state.dataKeys.append(key)
+            state.pending = nil
             state.ciphers = [:]
         }
     }
 
+    /// The next data key: the same one until it is added. If the file could not be synced, another process may have
+    /// read the key in it, and must not find another one under its number later.
     func makeDataKey() -> DataKey {
-        let highest = state.withLock { state in (state.dataKeys + state.retired).map(\.id).max() ?? 0 }
-        return DataKey(id: highest + 1, key: .random(in: memory))
+        let (pending, highest) = state.withLock { state in
+            (state.pending, (state.dataKeys + state.retired).map(\.id).max() ?? 0)
+        }
+        if let pending { return pending }
+        let key = DataKey(id: highest + 1, key: .random(in: memory))
+        state.withLock { $0.pending = key }
+        return key
     }
 
     /// Forgets all data keys except the current one. Call it when the file without them is durable.

@@ -20,6 +20,9 @@ final class RecordKeys: Sendable {
         return (id, key)
     }
 
+    /// Why there is no such data key, if the file of the keys could not be read; otherwise nil.
+    func failure(id: UInt32) -> StoreError? { id == first.id ? nil : ring?.failure(ofKey: id) }
+
     /// Nil if the ring has no such data key.
     func key(id: UInt32) -> AEADKey? {
         if id == first.id { return first.key }

@@ -146,6 +146,62 @@ import Testing
         #expect(reader.dataKey(id: 3) == nil)
     }
 
+    @Test func aReaderWithAnOldProtectorSaysThatTheKeyIsAnother() async throws {
+        let fixture = try StoreFixture()
+        let store = try await fixture.open(Self.idle)
+        let (ring, _) = try KeyRingFile.open(in: fixture.directory, protectedBy: .keyFile(fixture.keyFile))
+        ring.follow(
+            KeyReader(path: fixture.directory, protector: .keyFile(fixture.keyFile), memory: ring.memory))
+        try await store.changeProtector(to: .keyFile("\(fixture.path)/other"))
+        try await store.rotateDataKey()
+        try await fill(store, 1)
+        let name = Array("public\0n".utf8)
+        let numbers = StoreCollection<Int, [UInt8]>(
+            name: "n", order: .unordered, fullName: name, cipher: ring.cipher(ofCollection: name), codec: .bytes)
+        try store.read { snapshot in
+            let reader = ReadTransaction(tree: snapshot.tree, ring: ring)
+            let value = #expect(throws: StoreError.self) { try reader.value(for: 0, in: numbers) }
+            let count = #expect(throws: StoreError.self) { try reader.count(of: numbers) }
+            let all = #expect(throws: StoreError.self) { try reader.all(in: numbers) }
+            #expect([value, count, all].map { $0?.code } == [.wrongKey, .wrongKey, .wrongKey])
+            let place = numbers.cipher.place(of: 0.storeBytes)
+            let record = try #require(try reader.record(at: place))
+            var check = RecordCheck(ring: ring)
+            let found = #expect(throws: StoreError.self) { try check.add(record, at: place, page: 2) }
+            #expect(found?.code == .wrongKey)
+        }
+    }
+
+    /// The file is in force, and its directory cannot be synced.
+    @Test(.enabled(if: geteuid() != 0, "Root may read every directory."))
+    func aKeyThatIsPerhapsNotDurableIsTheOneThatIsTriedAgain() async throws {
+        let fixture = try StoreFixture()
+        let store = try await fixture.open(Self.idle)
+        try await fill(store, 10)
+        chmod(fixture.directory, 0o300)
+        let error = await #expect(throws: StoreError.self) { try await store.rotateDataKey() }
+        chmod(fixture.directory, 0o700)
+        #expect(error?.code == .fileSystem)
+        try await fill(store, 1)
+        #expect(try keysInUse(store) == [1], "A loss of power may take the new key away.")
+        let (reader, _) = try KeyRingFile.open(in: fixture.directory, protectedBy: .keyFile(fixture.keyFile))
+        try await store.rotateDataKey()
+        try await store.finishRotation()
+        let known = try #require(reader.dataKey(id: 2)).withBytes { Array($0) }
+        #expect(known == store.ring.current.key.withBytes { Array($0) }, "What a reader found is the key in use.")
+        store.close()
+        try check(await fixture.open(Self.idle), 10)
+    }
+
+    @Test func aKeyIsTheSameUntilItIsAdded() {
+        let ring = KeyRing.generate()
+        let (first, second) = (ring.makeDataKey(), ring.makeDataKey())
+        #expect(first.id == 2 && second.id == 2)
+        #expect(first.key.withBytes { Array($0) } == second.key.withBytes { Array($0) })
+        ring.add(second)
+        #expect(ring.makeDataKey().id == 3)
+    }
+
     @Test func aReaderThatCouldNotReadTheKeysForAMomentFindsThemLater() async throws {
         let fixture = try StoreFixture()
         let store = try await fixture.open(Self.idle)

@@ -59,6 +59,34 @@ import Testing
         #expect(try await store.verify().records == workload.expected(after: 150).count)
     }
 
+    /// Another store's files take the place of the first one's when the keys of that one have been read.
+    @Test func aStoreThatIsReplacedWhileItIsVerifiedIsVerifiedAnew() async throws {
+        try await fixture.fill(3)
+        let (directory, other) = (fixture.directory, "\(fixture.path)/other")
+        let key = KeyFileProtector(path: fixture.keyFile)
+        let store = try await SecureStore.open(at: other, protectedBy: key)
+        try await workload.perform(1, in: store)
+        store.close()
+        let protector = InterruptingProtector(key) { () throws(StoreError) in
+            try Files.remove("\(directory)/lock.mdb")
+            for name in ["keys", "data.mdb"] { try Files.rename("\(other)/\(name)", to: "\(directory)/\(name)") }
+        }
+        let report = try await SecureStore.verify(at: directory, protectedBy: protector)
+        #expect(report.isSound, "\(report.findings)")
+        #expect(report.records == workload.expected(after: 1).count)
+    }
+
+    /// The other process makes the key when the file of the keys has been read.
+    @Test func aDataKeyThatIsMadeWhileAStoreIsVerifiedIsFound() async throws {
+        try await fixture.fill(20)
+        let writer = try RotatingWriter(of: fixture)
+        let key = KeyFileProtector(path: fixture.keyFile)
+        let protector = SteppedProtector(key, steps: ["begin"], of: writer)
+        let report = try await SecureStore.verify(at: fixture.directory, protectedBy: protector)
+        #expect(report.isSound, "\(report.findings)")
+        #expect(writer.done == ["begin"])
+    }
+
     @Test func aStoreIsVerifiedWhileAnotherProcessWritesIt() async throws {
         let child = try Child(["write", fixture.directory, fixture.keyFile, "1"])
         while try child.readLine()?.hasPrefix("done") == false {}

@@ -14,6 +14,8 @@ protocol PageSource {
 final class PageFile: PageSource, Sendable {
     private let descriptor: Int32
     let length: Int
+    /// While this object exists, no other file has the same.
+    let identity: FileIdentity
     private let isStopped: @Sendable () -> Bool
 
     /// - Parameter isStopped: called before each read; if it returns true, the read throws
@@ -31,6 +33,7 @@ final class PageFile: PageSource, Sendable {
             throw failure
         }
         length = Int(info.st_size)
+        identity = FileIdentity(info)
     }
 
     deinit { close(descriptor) }

@@ -6,14 +6,15 @@ struct RecordCheck {
 
     init(ring: KeyRing) { self.ring = ring }
 
-    mutating func add(_ record: [UInt8], at place: [UInt8], page: UInt64) {
+    /// - Throws: why the file of the keys cannot be read, if it may have the record's key: that is no damage.
+    mutating func add(_ record: [UInt8], at place: [UInt8], page: UInt64) throws(StoreError) {
         guard place.count >= RecordCipher.identifierLength else {
             return findings.append(
                 StoreFinding(kind: .record, page: page, message: "Page \(page) has a record at no place of this store.")
             )
         }
         let identifier = Array(place.prefix(RecordCipher.identifierLength))
-        collections[identifier, default: CollectionCheck(ring: ring, identifier: identifier)]
+        try collections[identifier, default: CollectionCheck(ring: ring, identifier: identifier)]
             .add(record, at: place, page: page)
     }
 
@@ -35,17 +36,27 @@ private struct CollectionCheck {
 
     init(ring: KeyRing, identifier: [UInt8]) { cipher = ring.cipher(identifier: identifier) }
 
-    mutating func add(_ record: [UInt8], at place: [UInt8], page: UInt64) {
-        guard place.count > RecordCipher.identifierLength else { return addSummary(record, at: place) }
-        // A record can be decrypted only at the place for which it was sealed.
-        guard (try? cipher.open(record, at: place)) != nil else { return damagedPages.append(page) }
-        counted.added(record, at: place, key: cipher.sumKey)
+    mutating func add(_ record: [UInt8], at place: [UInt8], page: UInt64) throws(StoreError) {
+        guard place.count > RecordCipher.identifierLength else { return try addSummary(record) }
+        do throws(StoreError) {
+            // A record can be decrypted only at the place for which it was sealed.
+            _ = try cipher.open(record, at: place)
+            counted.added(record, at: place, key: cipher.sumKey)
+        } catch {
+            guard error.code == .damaged else { throw error }
+            damagedPages.append(page)
+        }
     }
 
-    private mutating func addSummary(_ record: [UInt8], at place: [UInt8]) {
-        guard let summary = try? cipher.openSummary(record) else { return isSummaryDamaged = true }
-        kept = summary.sum
-        name = summary.title
+    private mutating func addSummary(_ record: [UInt8]) throws(StoreError) {
+        do throws(StoreError) {
+            let summary = try cipher.openSummary(record)
+            kept = summary.sum
+            name = summary.title
+        } catch {
+            guard error.code == .damaged else { throw error }
+            isSummaryDamaged = true
+        }
     }
 
     mutating func finish(_ report: inout VerificationReport) {

@@ -58,6 +58,8 @@ enum StoreCheck {
         do throws(StoreError) {
             outcome = try environment.withSnapshot { transaction, isClosing throws(StoreError) in
                 let file = try PageFile(path) { Task.isCancelled || isClosing() }
+                // Nothing keeps the pages of a file that has just taken the place of the mapped one.
+                try environment.checkIsMapped(file.identity)
                 do throws(CheckFailure) {
                     let pages = try MetaPages(file)
                     guard let snapshot = [pages.newest, pages.older].first(where: { $0.transaction == transaction })
@@ -82,7 +84,7 @@ enum StoreCheck {
             var records = RecordCheck(ring: ring)
             var report = try structure.run { entry, walk throws(StoreError) in
                 guard let record = try walk.bytes(of: entry) else { return }
-                records.add(record, at: entry.key, page: entry.page)
+                try records.add(record, at: entry.key, page: entry.page)
                 try sink?(entry.key, record, walk.use.count * snapshot.pageSize)
             }
             records.finish(&report)
