@@ -25,7 +25,7 @@ extension SecureStore {
         return try exclusively(at: path) { real throws(StoreError) in
             guard real != source.path else { throw StoreError(.inUse, "A backup cannot be restored onto itself.") }
             // Another process may have begun a wipe since and been killed. If the wipe has destroyed the secret of the
-            // backup's keys, nobody could open what is restored.
+            // backup's keys, what is restored could not be opened.
             if try StoreDirectory.finishInterrupted(real, protectedBy: protector) {
                 try KeyRingFile.open(in: source.path, protectedBy: protector).ring.clear()
             }
