@@ -65,16 +65,15 @@ extension Connector {
             throw error.naming(known.way.restriction)
         }
         let answer = try answer(response, to: request, by: known, with: ways, isByAppsWord: isByAppsWord)
-        guard context.isToBeSigned else { return answer }
-        return try await examined(answer, in: context)
+        guard let signer = context.signer else { return answer }
+        return try await Self.examined(answer, by: signer)
     }
 
     /// The server's own proof is checked here, below the stages that store answers: what fails the check must neither
     /// be stored nor confirm what is stored.
-    private nonisolated func examined(
-        _ answer: LoadResponse, in context: LoadContext
+    private static func examined(
+        _ answer: LoadResponse, by signer: any RequestSigner
     ) async throws(LoadError) -> LoadResponse {
-        guard let signer = context.signer else { return answer }
         do throws(LoadError) {
             return try await signer.examined(answer)
         } catch {

@@ -29,7 +29,7 @@ struct GatewayServices: Service {
         let relayGuard: GuardService?
         let audit: AuditService
         let feed: FeedHub
-        /// Whether relay and guard may still go by what was followed.
+        /// Whether relay, guard and tokens may still go by what was followed.
         let gate: LeaseGate
     }
 

@@ -1,10 +1,11 @@
-import SallyportAuthorization
 import SallyportBase
 import SallyportCore
 import SallyportLoading
 import SallyportWire
 import TestSupport
 import Testing
+
+@testable import SallyportAuthorization
 
 /// The event stream as others follow it: they ask for it to be opened, given up, and for a sign of life.
 @Suite(.timeLimit(.minutes(1))) struct ControlChannelTests {
@@ -58,6 +59,23 @@ import Testing
         authorization.callChannel(drops: true)
         #expect(try await eventually { opened(fixture) == 2 })
         #expect(fixture.gateway.state.withLock { $0.retired } == retired + 1)
+        authorization.shutdown()
+        await running
+    }
+
+    /// A gateway ends a stream whose certificate counts no more. The app has another one by then, and no gateway is lost.
+    @Test func aStreamOfAnEarlierCertificateIsOpenedAnewAtOnce() async throws {
+        let fixture = try Fixture(clock: TestClock(lasts: true))
+        let (authorization, _) = try await fixture.activated()
+        let stream = BodyPipe()
+        fixture.gateway.state.withLock { $0.stream = stream }
+        async let running: Void = authorization.run()
+        #expect(try await eventually { authorization.infrastructure == .reachable })
+        try await authorization.renewIdentity()
+        fixture.gateway.state.withLock { $0.stream = BodyPipe() }
+        stream.finish()
+        #expect(try await eventually { opened(fixture) == 2 })
+        #expect(authorization.infrastructure == .reachable)
         authorization.shutdown()
         await running
     }

@@ -15,6 +15,8 @@ final class EntryWriter: Sendable {
         var slot: IndexSlot
         /// ``Removals/count`` when the request was sent.
         var start: UInt64
+        /// Whether a part may be kept of a body that breaks off: not if only the whole is known to be the server's.
+        var keepsParts: Bool
     }
 
     /// The most bytes that may wait for the writer, for all entries together.
@@ -126,7 +128,7 @@ final class EntryWriter: Sendable {
     /// The body broke off. The received part is stored if the server has sent a strong validator and the total length:
     /// it then answers range requests, and is completed when the whole response is requested.
     func breakOff(_ error: LoadError) {
-        guard error.leavesBytesAsTheyWere else { return abandon(.ended) }
+        guard error.leavesBytesAsTheyWere, draft.keepsParts else { return abandon(.ended) }
         guard let done = takeOutcome() else { return }
         guard let range = rangeOfBroken(done.length) else { return giveUp(done) }
         var answer = draft.answer

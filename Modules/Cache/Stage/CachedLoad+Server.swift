@@ -133,7 +133,8 @@ extension CachedLoad {
             names: names, variation: cache.keys.variation(of: names, in: selecting), size: 0,
             received: moments.received, dated: Freshness.date(of: fields, received: moments.received),
             used: moments.received)
-        let draft = EntryWriter.Draft(answer: answer, slot: slot, start: moments.start)
+        let draft = EntryWriter.Draft(
+            answer: answer, slot: slot, start: moments.start, keepsParts: !response.facts.isProvedAtEnd)
         return EntryWriter(draft, in: storage, of: cache, limit: limit, lead: lead)
     }
 

@@ -71,11 +71,17 @@ struct ConnectionBook: Sendable {
 
     /// The peer of a connection is in good standing no more, so that the connection counts as unauthenticated, and gives
     /// way before others. One for which a connection to a server was opened is left to the relay, which ends it.
-    mutating func lostStanding(_ number: Number) {
-        guard let peer = known[number], !peer.hasServer else { return }
+    ///
+    /// - Returns: false if there is no place for it among the unauthenticated ones: the caller closes it.
+    mutating func lostStanding(_ number: Number) -> Bool {
+        guard let peer = known[number], !peer.hasServer else { return true }
         forget(number)
+        guard waiting.count < limits.unauthenticated, bySource[peer.source]?.count ?? 0 < limits.perSource else {
+            return false
+        }
         wait(number, from: peer.source)
         fallen.insert(number)
+        return true
     }
 
     /// A connection to a server is about to be opened. Returns false if no descriptor is left for it.
@@ -116,9 +122,10 @@ struct ConnectionBook: Sendable {
 
     private mutating func wait(_ number: Number, from source: ConnectionSource) {
         waiting[number] = source
-        let own = bySource[source] ?? []
-        let place = own.firstIndex { $0 > number } ?? own.endIndex
-        bySource[source, default: []].insert(number, at: place)
+        // A new number is the greatest.
+        let place = bySource[source]?.last ?? 0 > number ? bySource[source]?.firstIndex { $0 > number } : nil
+        guard let place else { return bySource[source, default: []].append(number) }
+        bySource[source]?.insert(number, at: place)
     }
 
     private mutating func stopWaiting(_ number: Number) {

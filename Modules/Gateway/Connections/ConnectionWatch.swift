@@ -100,6 +100,8 @@ final class ConnectionWatch: ChannelInboundHandler, RemovableChannelHandler {
             let instance = identify(certificate)
         else { return true }
         isAuthenticated = ticket.authenticated(as: instance)
+        // A withdrawal in between has judged without this connection.
+        if isAuthenticated, identify(certificate) == nil { ticket.lostStanding() }
         return isAuthenticated
     }
 

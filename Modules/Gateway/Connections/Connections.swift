@@ -69,12 +69,22 @@ final class Connections: Sendable {
         // The judgement is made outside of the lock, for which event loops wait.
         let peers = peer.map { [$0] } ?? state.withLock { $0.book.peers }
         for peer in peers where !isInGoodStanding(peer) {
-            state.withLock { state in
-                for number in state.book.connections(of: peer) where state.channels[number]?.listener == .control {
-                    state.book.lostStanding(number)
-                }
+            let victims = state.withLock { state in
+                state.book.connections(of: peer).filter { state.channels[$0]?.listener == .control }
+                    .compactMap { Self.lostStanding($0, &state) }
             }
+            for victim in victims { close(victim, "A connection was closed whose client has lost its standing.") }
         }
+    }
+
+    /// - Returns: the connection if it has to be closed.
+    private static func lostStanding(_ number: ConnectionBook.Number, _ state: inout State) -> Arrival? {
+        state.book.lostStanding(number) ? nil : state.channels.removeValue(forKey: number)
+    }
+
+    fileprivate func lostStanding(_ number: ConnectionBook.Number) {
+        let victim = state.withLock { Self.lostStanding(number, &$0) }
+        if let victim { close(victim, "A connection was closed whose client has lost its standing.") }
     }
 
     fileprivate func authenticated(_ number: ConnectionBook.Number, as instance: String) -> Bool {
@@ -114,6 +124,9 @@ struct ConnectionTicket: Sendable {
         if !hasRoom { connections.metrics.refused.add(1, listener.rawValue, "instance-limit") }
         return hasRoom
     }
+
+    /// Notes that the peer has lost its standing meanwhile.
+    func lostStanding() { connections.lostStanding(number) }
 
     /// Counts a handshake that did not come to its end.
     func handshakeFailed(_ reason: HandshakeFailure) {

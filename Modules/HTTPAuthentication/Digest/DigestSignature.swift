@@ -87,6 +87,7 @@ final class DigestSignature: BodyCoveringSignature {
             return response
         }
         var response = response
+        response.facts.isProvedAtEnd = true
         response.body = ResponseBody(
             VouchedBody(response.body, function: proof.algorithm.function) { hash in
                 proof.serverResponse(protection: .authInt, bodyHash: hash) == claim

@@ -79,6 +79,9 @@ public struct LoadFacts: Sendable {
     /// Whether the app itself accepted the server's chain, or presented a certificate that the session's settings do
     /// not name. Then neither the response, nor what it says about an earlier one, may be used for another load.
     public var isForThisLoadOnly = false
+    /// Whether the body ends in an error unless it is the one that a proof of the server's covers. A part of it is not
+    /// covered, and is not kept.
+    package var isProvedAtEnd = false
     /// The fields that the server sent now, if the head has stored ones; see ``LoadResponse/fieldsSentNow``.
     package var sentNow: HTTPFields?
 

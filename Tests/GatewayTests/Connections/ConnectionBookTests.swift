@@ -63,11 +63,11 @@ import Testing
     }
 
     @Test func aConnectionThatHasLostItsStandingGivesWayFirst() {
-        var book = ConnectionBook(limits { $0.unauthenticated = 2 })
+        var book = ConnectionBook(limits { $0.unauthenticated = 3 })
         for number in UInt32(0)..<2 { _ = book.admit(source(number)) }
         #expect(book.authenticated(1, as: "one") == true)
         _ = book.admit(source(2))
-        book.lostStanding(1)
+        #expect(book.lostStanding(1) == true)
         #expect(book.authenticatedCount == 0 && book.unauthenticatedCount == 3)
         #expect(book.connections(of: "one").isEmpty && book.peers.isEmpty)
         #expect(book.admit(source(3)) == .admitted(3, givesWay: 1))
@@ -77,11 +77,23 @@ import Testing
         #expect(book.open == 3)
     }
 
+    @Test(arguments: [true, false])
+    func aConnectionThatHasLostItsStandingIsClosedIfThereIsNoPlaceForIt(ofItsSource: Bool) {
+        var book = ConnectionBook(limits { if ofItsSource { $0.perSource = 1 } else { $0.unauthenticated = 1 } })
+        _ = book.admit(source(1))
+        #expect(book.authenticated(0, as: "one") == true)
+        _ = book.admit(source(ofItsSource ? 1 : 2))
+        #expect(book.lostStanding(0) == false)
+        #expect(book.authenticatedCount == 0 && book.unauthenticatedCount == 1 && book.open == 2)
+        book.left(0)
+        #expect(book.open == 1)
+    }
+
     @Test func ofASourceTheOldestGivesWayAlsoIfItHasLostItsStanding() {
         var book = ConnectionBook(limits { $0.perSource = 2 })
         for _ in 0..<2 { _ = book.admit(source(1)) }
         #expect(book.authenticated(0, as: "one") == true)
-        book.lostStanding(0)
+        #expect(book.lostStanding(0) == true)
         #expect(book.admit(source(1)) == .admitted(2, givesWay: 0))
         #expect(book.admit(source(1)) == .admitted(3, givesWay: 1))
     }
@@ -92,7 +104,7 @@ import Testing
         _ = book.admit(source(1))
         #expect(book.authenticated(0, as: "one") == true)
         #expect(book.dials(0) == true)
-        book.lostStanding(0)
+        #expect(book.lostStanding(0) == true)
         #expect(book.authenticatedCount == 1 && book.open == 2)
         book.left(0)
         #expect(book.open == 0)

@@ -61,6 +61,14 @@ struct DigestCacheTests {
         await loading.shutdown()
     }
 
+    /// It would be completed by what the server does vouch for.
+    @Test func aPartOfABodyIsNotKeptWithoutItsProof() async throws {
+        site.change { ($0.body, $0.isCut) = ("forged", true) }
+        #expect(try await failure() == .connectionLost)
+        #expect(cache.statistics.entries == 0)
+        await loading.shutdown()
+    }
+
     @Test("RFC 7616 §3.5: the proof of a 304 covers its own body, which is empty")
     func aStoredBodyIsNotTheOneThatAConfirmationCovers() async throws {
         for _ in 0..<2 { #expect(try await load().get() == "body") }
@@ -85,6 +93,8 @@ private final class VouchingSite: Sendable {
         var vouched = "body"
         /// The same, in an answer without a body.
         var vouchedWithout = ""
+        /// Whether the connection ends before the body.
+        var isCut = false
     }
 
     private struct State {
@@ -106,6 +116,7 @@ private final class VouchingSite: Sendable {
                     return state.page
                 }
                 connection.write(VouchingSite.answer(to: head, page, isConfirmed: isAsked))
+                if page.isCut, VouchingSite.value(of: "authorization", in: head) != nil { return }
             }
         }
     }
@@ -128,7 +139,8 @@ private final class VouchingSite: Sendable {
         let info = proof(said.parameters, of: isConfirmed ? page.vouchedWithout : page.vouched)
         let fields = "Cache-Control: no-cache\r\nETag: \"1\"\r\nAuthentication-Info: \(info)\r\n"
         guard !isConfirmed else { return "HTTP/1.1 304 Not Modified\r\n\(fields)\r\n" }
-        return "HTTP/1.1 200 OK\r\n\(fields)Content-Length: \(page.body.utf8.count)\r\n\r\n\(page.body)"
+        let length = page.body.utf8.count + (page.isCut ? 1 : 0)
+        return "HTTP/1.1 200 OK\r\n\(fields)Content-Length: \(length)\r\n\r\n\(page.body)"
     }
 
     private static func proof(_ said: [String: String], of body: String) -> String {

@@ -31,7 +31,7 @@ actor FeedHub {
     private var answers: [RelayIdentifier: Answer] = [:]
     /// The last word from the store: nothing newer than this revision was there at this time.
     private(set) var word: (revision: Int64, time: Instant)?
-    /// The lease of the gateway's own relay and guard: like those on other machines, they must not go on for ever by a
+    /// The lease of the gateway's own relay, guard and tokens: like those on other machines, they must not go on for ever by a
     /// state from which something may have been taken back since.
     private var lease: RelayLease {
         didSet { gate.publish(lease) }

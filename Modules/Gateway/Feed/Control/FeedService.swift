@@ -63,14 +63,16 @@ struct FeedService: Sendable {
             guard await data.relays.relay(relay.id) != nil else {
                 return try await write(.removed, to: &writer, number)
             }
-            // A connection can outlive its certificate: that was replaced twice, has expired, or is of an authority that
-            // is not accepted any more. It ends, and the relay follows anew with its present one. A machine with an old
-            // copy of the relay's folder, or with a certificate made by a leaked authority, is refused then.
-            guard await data.admits(relay) else { return }
+            // A connection can outlive its certificate, which was replaced twice. It ends, and the relay follows anew with
+            // its present one. A machine with an old copy of the relay's folder is refused then.
+            guard await data.knows(relay) else { return }
             while let update = await data.feed(after: position) {
                 for line in try update.lines() { try await write(line, to: &writer, number) }
                 position = update.revision
             }
+            // The same once the certificate has expired, or its authority is accepted no more: after the update that says
+            // so, which a relay that has renewed since is to apply at once, as all others do.
+            guard await data.admits(relay) else { return }
             try await write(.beat(hub.beat(for: relay.id, at: position ?? 0)), to: &writer, number)
         }
     }

@@ -83,6 +83,9 @@ extension GatewayData {
         return record
     }
 
+    /// Whether a relay is there, and has not replaced its certificate.
+    func knows(_ presented: PresentedRelay) -> Bool { relays.record(of: presented) != nil }
+
     /// Whether a relay would still be admitted that was, so that what it has begun may go on.
     func admits(_ presented: PresentedRelay) -> Bool { (try? judged(presented)) != nil }
 

@@ -2,7 +2,8 @@ internal import SallyportBase
 internal import SallyportCore
 internal import SallyportWire
 
-/// When a lease ends, for event loops, which cannot wait for the actor that decides it: ``RelayFeed`` or ``FeedHub``.
+/// When a lease ends, for what cannot wait for the actor that decides it (``RelayFeed`` or ``FeedHub``): event loops, and
+/// the signing and judging of tokens.
 final class LeaseGate: Sendable {
     private let end = PublishedInstant()
 
