@@ -64,8 +64,11 @@ extension Authorization {
         while !Task.isCancelled, !isWiped {
             let calls = calls.value ?? ChannelCalls()
             let end = await readEvents(unlessDroppedSince: calls)
-            // Opened anew with the new certificate; that stream does not end so.
-            if end == .renewed { continue }
+            if end == .renewed {
+                // Opened anew with the new certificate; that stream does not end so.
+                channel.set(.lost)
+                continue
+            }
             if end == .lost, hasFreshGateway, !Task.isCancelled {
                 // The gateway is gone, and not the infrastructure.
                 channel.set(.lost)
@@ -119,12 +122,10 @@ extension Authorization {
             gateway: gateway, target: ControlAPI.Path.events, trust: .authorities(identity.trust.authorities),
             identity: identity.clientIdentity, limit: 0, timeout: .seconds(5))
         request.headerFields[.accept] = ControlAPI.MediaType.events
-        var wasOpen = false
         if let lastEventID, let name = HTTPField.Name("Last-Event-ID") { request.headerFields[name] = lastEventID }
         do {
             let stream = try await open(request)
             guard stream.status == 200 else { return lost(gateway) }
-            wasOpen = true
             gateways.answered(gateway)
             board.set(.reachable)
             hint.yield()
@@ -136,11 +137,11 @@ extension Authorization {
                 channel.set(.open(heard: heard, over: stream.connection))
                 for event in try parser.receive(chunk) where take(event) == .replaced { return .replaced }
             }
+            // A gateway ends a stream whose certificate counts no more, also if the app has another one by now.
+            if let renewed = self.identity?.certificate, renewed != identity.certificate { return .renewed }
         } catch {
             logger.debug("the event stream ended", metadata: ["error": "\(error)"])
         }
-        // A gateway ends a stream whose certificate counts no more, also if the app has another one by now.
-        if wasOpen, let renewed = self.identity?.certificate, renewed != identity.certificate { return .renewed }
         return lost(gateway)
     }
 

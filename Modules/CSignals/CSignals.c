@@ -15,6 +15,7 @@ enum { awaited = 0, ended = -1 };
 static _Atomic pid_t receiver = ended;
 /// A bit for each signal that came before the child had started.
 static atomic_uint kept = 0;
+
 /// Sends what was kept. Of several calls at a time one sends it.
 static void send_kept(pid_t child) {
     unsigned bits = atomic_exchange(&kept, 0);

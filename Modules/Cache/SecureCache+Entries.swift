@@ -246,6 +246,9 @@ extension SecureCache {
             try checkGate()
             try storage.replace(slot, record)(transaction)
             try storage.remove(gone.map(\.id))(transaction)
-        }) { _ in lead?.land(.stored) }
+        }) { [self] result in
+            if case .failure = result { couldNotRemove(gone.map(\.id)) }
+            lead?.land(.stored)
+        }
     }
 }

@@ -31,8 +31,7 @@ extension SecureCache {
     private func remove(where isMeant: @escaping @Sendable (IndexSlot) -> Bool) async throws -> Int {
         guard let storage else { return 0 }
         let ids = take(where: isMeant)
-        let all = ids.union(unremoved)
-        try await write(storage.remove(Array(all)), of: all, in: storage)
+        try await write(storage.remove(Array(ids)), of: ids, in: storage)
         return ids.count
     }
 
@@ -48,24 +47,35 @@ extension SecureCache {
         do {
             try await storage.store.write(removal)
         } catch {
-            state.withLock { $0.unremoved.formUnion(ids) }
+            couldNotRemove(ids)
             throw error
         }
-        state.withLock { $0.unremoved.subtract(ids) }
+        removed(ids)
         try await storage.store.write { _ in }
     }
 
-    /// Removes the records of entries that have left the index, without waiting, and those that an earlier removal
-    /// could not remove.
+    /// Removes the records of entries that have left the index, without waiting.
     func submitRemoval(of ids: [EntryID]) {
         guard let storage, !ids.isEmpty else { return }
-        let all = unremoved.union(ids)
-        storage.store.submit(storage.remove(Array(all))) { [weak self] result in
-            self?.state.withLock { state in
-                switch result {
-                case .success: state.unremoved.subtract(all)
-                case .failure: state.unremoved.formUnion(all)
-                }
+        storage.store.submit(storage.remove(ids)) { [weak self] result in
+            if case .failure = result { self?.couldNotRemove(ids) } else { self?.removed(ids) }
+        }
+    }
+
+    func couldNotRemove(_ ids: some Sequence<EntryID>) { state.withLock { $0.unremoved.formUnion(ids) } }
+
+    /// The store takes removals: tries some of those again that it could not do before.
+    private func removed(_ ids: some Sequence<EntryID>) {
+        state.withLock { $0.unremoved.subtract(ids) }
+        submitUnremoved(atMost: 64)
+    }
+
+    /// Each by itself, since a record that cannot be removed at all must not keep the others in the store.
+    private func submitUnremoved(atMost count: Int) {
+        guard let storage else { return }
+        for id in unremoved.prefix(count) {
+            storage.store.submit(storage.remove([id])) { [weak self] result in
+                if case .success = result { self?.state.withLock { _ = $0.unremoved.remove(id) } }
             }
         }
     }
@@ -96,7 +106,7 @@ extension SecureCache {
         revalidations.cancel()
         state.withLock { state in
             state.index.removeAll()
-            (state.used, state.unremoved) = ([:], [])
+            (state.used, state.unremoved, state.victims) = ([:], [], [])
             state.isReady = false
         }
     }
@@ -105,10 +115,9 @@ extension SecureCache {
     package func close() async {
         revalidations.cancel()
         guard let storage else { return }
-        let ids = unremoved
-        if !ids.isEmpty { try? await write(storage.remove(Array(ids)), of: ids, in: storage) }
-        guard let change = takeUses() else { return }
-        try? await storage.store.write(change)
+        submitUnremoved(atMost: .max)
+        // Waits for these too.
+        try? await storage.store.write(takeUses() ?? { _ in })
     }
 
     /// Returns once everything that was passed to the store is written or was refused.
@@ -180,9 +189,15 @@ extension SecureCache {
             try storage.remove(Array(victims))(transaction)
             return victims
         }) { [weak self] result in
-            self?.state.withLock { $0.isEvicting = false }
-            guard case .success(let victims) = result else { return }
-            self?.state.withLock { $0.unremoved.subtract(victims) }
+            let victims = self?.state.withLock { state in
+                defer { (state.isEvicting, state.victims) = (false, []) }
+                return state.victims
+            }
+            guard case .success(let evicted) = result else {
+                self?.couldNotRemove(victims ?? [])
+                return
+            }
+            self?.removed(evicted)
             // Entries that came meanwhile, or a lower capacity, have waited for the end of this eviction.
             self?.evictIfNeeded()
         }
@@ -190,15 +205,16 @@ extension SecureCache {
 
     /// Evicts down to nine tenths, so that not every new entry causes an eviction.
     ///
-    /// - Returns: all entries that must leave the store, those of an earlier removal that failed too.
+    /// - Returns: all entries that must leave the store; those of an earlier try too, if the store runs the transaction
+    ///   again.
     private func takeVictims() -> Set<EntryID> {
         let victims = victims()
         return state.withLock { state in
             for slot in victims where state.index.remove(slot) {
                 state.counts.evictions += 1
-                state.unremoved.insert(slot.id)
+                state.victims.insert(slot.id)
             }
-            return state.unremoved
+            return state.victims
         }
     }
 

@@ -31,8 +31,8 @@ public final class SecureCache: Sendable {
         var flights: [RequestKey: Flight] = [:]
         var unstorable = Unstorable()
         var removals = Removals()
-        /// Entries that left the index, and that the store could not remove. The next removal takes them along, so that
-        /// they do not come back when the cache is opened again.
+        /// Entries that left the index, and that the store could not remove. They are tried again when it has removed
+        /// others, so that they do not come back when the cache is opened again.
         var unremoved: Set<EntryID> = []
         var counts = CacheCounts()
         /// The last uses that are not written yet.
@@ -40,6 +40,8 @@ public final class SecureCache: Sendable {
         /// The requests of the revalidations that run in the background.
         var behind: Set<RequestKey> = []
         var isEvicting = false
+        /// What the eviction that is going on has taken out of the index.
+        var victims: Set<EntryID> = []
         var isReady = true
         /// The object that the app has set instead of this cache; nil while this cache is used.
         var substitute: Substitute?

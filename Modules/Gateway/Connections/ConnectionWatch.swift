@@ -101,7 +101,7 @@ final class ConnectionWatch: ChannelInboundHandler, RemovableChannelHandler {
         else { return true }
         isAuthenticated = ticket.authenticated(as: instance)
         // A withdrawal in between has judged without this connection.
-        if isAuthenticated, identify(certificate) == nil { ticket.lostStanding() }
+        if isAuthenticated, ticket.listener == .control, identify(certificate) == nil { ticket.lostStanding() }
         return isAuthenticated
     }
 

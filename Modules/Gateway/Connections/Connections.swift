@@ -56,7 +56,7 @@ final class Connections: Sendable {
             return nil
         }
         metrics.accepted.add(1, listener.rawValue)
-        if let victim { close(victim, "A connection gave way to a newer one.") }
+        if let victim { close(victim, "gave-way", "A connection gave way to a newer one.") }
         channel.closeFuture.whenComplete { [self] _ in left(number, listener) }
         return ConnectionTicket(number: number, listener: listener, connections: self)
     }
@@ -73,7 +73,7 @@ final class Connections: Sendable {
                 state.book.connections(of: peer).filter { state.channels[$0]?.listener == .control }
                     .compactMap { Self.lostStanding($0, &state) }
             }
-            for victim in victims { close(victim, "A connection was closed whose client has lost its standing.") }
+            for victim in victims { closeFallen(victim) }
         }
     }
 
@@ -84,7 +84,11 @@ final class Connections: Sendable {
 
     fileprivate func lostStanding(_ number: ConnectionBook.Number) {
         let victim = state.withLock { Self.lostStanding(number, &$0) }
-        if let victim { close(victim, "A connection was closed whose client has lost its standing.") }
+        if let victim { closeFallen(victim) }
+    }
+
+    private func closeFallen(_ victim: Arrival) {
+        close(victim, "lost-standing", "A connection was closed whose client has lost its standing.")
     }
 
     fileprivate func authenticated(_ number: ConnectionBook.Number, as instance: String) -> Bool {
@@ -103,10 +107,10 @@ final class Connections: Sendable {
         }
     }
 
-    private func close(_ victim: Arrival, _ reason: Logger.Message) {
+    private func close(_ victim: Arrival, _ reason: String, _ message: Logger.Message) {
         let channel = victim.channel
-        metrics.refused.add(1, victim.listener.rawValue, "gave-way")
-        logger.debug(reason, metadata: ["source": "\(ConnectionSource(channel.remoteAddress))"])
+        metrics.refused.add(1, victim.listener.rawValue, reason)
+        logger.debug(message, metadata: ["source": "\(ConnectionSource(channel.remoteAddress))"])
         channel.eventLoop.execute { channel.reset() }
     }
 }

@@ -51,7 +51,7 @@ extension MetricDescription {
         "connections_refused_total",
         "Connections closed by a limit: no descriptor was left, the instance had as many as it may, or the connection "
             + "was an unauthenticated one that gave way to a newer one.",
-        [("listener", listeners), ("reason", ["descriptors", "instance-limit", "gave-way"])])
+        [("listener", listeners), ("reason", ["descriptors", "instance-limit", "gave-way", "lost-standing"])])
     static let handshakeFailures = gateway(
         "handshake_failures_total", "TLS handshakes that took too long, failed, or were left by the peer.",
         [("listener", ["control", "relay"]), ("reason", ["late", "failed", "left"])])

@@ -90,9 +90,12 @@ extension RecordCipher {
         of record: [UInt8], at place: [UInt8], expecting key: [UInt8], named name: String,
         seenBy source: some RecordSource
     ) throws(StoreError) -> [UInt8]? {
-        guard let opened = try? open(record, at: place), opened.key == key else {
-            throw StoreError(.damaged, "A record in collection \(name) does not verify.")
+        let damage = StoreError(.damaged, "A record in collection \(name) does not verify.")
+        let opened: Record
+        do throws(StoreError) { opened = try open(record, at: place) } catch {
+            throw error.code == .damaged ? damage : error
         }
+        guard opened.key == key else { throw damage }
         return opened.isExpired(at: source.now) ? nil : try opened.bytes(from: source)
     }
 }

@@ -56,7 +56,7 @@ import Testing
         _ = try await both.get()
         #expect(try both.site.last.headerFields[.cookie] == "a=1")
         _ = try await both.get(handlesCookies: false)
-        #expect(both.site.count == 3, "The answer to the user does not reach a load that names nobody.")
+        #expect(both.site.count == 3, "The answer to the user does not reach a load without cookies.")
         #expect(try both.site.last.headerFields[.cookie] == nil)
         _ = try await both.get(handlesCookies: false)
         _ = try await both.get()

@@ -161,11 +161,16 @@ import Testing
         try store.read { snapshot in
             let reader = ReadTransaction(tree: snapshot.tree, ring: ring)
             let value = #expect(throws: StoreError.self) { try reader.value(for: 0, in: numbers) }
-            let count = #expect(throws: StoreError.self) { try reader.count(of: numbers) }
-            let all = #expect(throws: StoreError.self) { try reader.all(in: numbers) }
-            #expect([value, count, all].map { $0?.code } == [.wrongKey, .wrongKey, .wrongKey])
             let place = numbers.cipher.place(of: 0.storeBytes)
             let record = try #require(try reader.record(at: place))
+            // As a record is read that has more than a value.
+            let bytes = #expect(throws: StoreError.self) {
+                try numbers.cipher.bytes(
+                    of: record, at: place, expecting: 0.storeBytes, named: "n", seenBy: reader)
+            }
+            let count = #expect(throws: StoreError.self) { try reader.count(of: numbers) }
+            let all = #expect(throws: StoreError.self) { try reader.all(in: numbers) }
+            #expect([value, bytes, count, all].map { $0?.code } == Array(repeating: .wrongKey, count: 4))
             var check = RecordCheck(ring: ring)
             let found = #expect(throws: StoreError.self) { try check.add(record, at: place, page: 2) }
             #expect(found?.code == .wrongKey)
