@@ -65,7 +65,7 @@ extension Authorization {
             let calls = calls.value ?? ChannelCalls()
             let end = await readEvents(unlessDroppedSince: calls)
             if end == .renewed {
-                // Opened anew with the new certificate; that stream does not end so.
+                // The next stream has the new certificate, so it cannot end as renewed unless there is another renewal.
                 channel.set(.lost)
                 continue
             }

@@ -99,7 +99,7 @@ struct RelaySnapshot: Sendable {
         }
     }
 
-    /// Whether an instance is neither withdrawn nor unknown, by whichever certificate: a renewal takes nothing from it.
+    /// Whether an instance is known and not withdrawn. Its certificate does not count: a renewal takes nothing from it.
     func isInGoodStanding(_ instance: InstanceIdentifier) -> Bool { instances[instance].map { isActive($0) } ?? false }
 
     private func decide(_ record: InstanceRecord, _ target: Endpoint) -> RelayVerdict {

@@ -95,8 +95,8 @@ final class DigestSignature: BodyCoveringSignature {
         return response
     }
 
-    /// Whether the answer cannot have a body (RFC 9110 §6.4.1), so that its proof is checked before anything takes what it
-    /// says of a stored answer.
+    /// Whether the answer cannot have a body (RFC 9110 §6.4.1): its proof is then checked at once, before a cache updates a
+    /// stored answer from it.
     private func isWithoutBody(_ response: LoadResponse) -> Bool {
         message.method == "HEAD" || [204, 304].contains(response.head.status.code)
     }
