@@ -50,7 +50,7 @@ public actor Door: InstancePart {
     /// The connections whose request has not been read yet, the oldest first.
     private var greetings: [UInt64] = []
     private var lastNumber: UInt64 = 0
-    private var openings: OpeningTurns
+    private var openings: Turns
     private var watchdog: Task<Void, Never>?
     private var isShutDown = false
 
@@ -65,7 +65,7 @@ public actor Door: InstancePart {
         logger: Logger = Logger(label: "sallyport.door")
     ) {
         self.configuration = configuration
-        openings = OpeningTurns(limit: max(1, configuration.limits.openings))
+        openings = Turns(limit: max(1, configuration.limits.openings))
         services = DoorServices(
             connector: connector,
             admission: Admission(
@@ -230,7 +230,6 @@ public actor Door: InstancePart {
         guard !isShutDown else { return false }
         let now = ContinuousClock.now
         for (number, entry) in entries where entry.due.map({ $0 <= now }) ?? false { giveUp(number) }
-        openings.endOverdue(at: now)
         for listener in listeners + adopted where listener.isPaused {
             listener.isPaused = false
             loop.watch(listener.socket.descriptor, for: .read, handler: listener)
@@ -255,9 +254,9 @@ public actor Door: InstancePart {
     ///
     /// - Returns: false if that took too long, or the task was cancelled; there is no turn to end then.
     func beginOpening() async -> Bool {
-        guard let turn = openings.begin(waitingUntil: .now + configuration.limits.queueTimeout) else { return true }
-        await turn.signal.wait()
-        return openings.isTurn(of: turn.number)
+        guard let place = openings.join() else { return true }
+        await place.wait(until: .now + configuration.limits.queueTimeout)
+        return openings.isTurn(of: place)
     }
 
     func endOpening() { openings.end() }

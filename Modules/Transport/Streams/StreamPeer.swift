@@ -10,7 +10,7 @@ package import SallyportLoading
 package actor StreamPeer {
     let stream: ByteStream
     private let idleLifetime: Duration
-    private var turns = StreamTurns()
+    private var turns = Turns(limit: 1)
     /// The exchange whose turn it is.
     private(set) var exchange: StreamExchange?
     /// Why no further exchange is possible; nil while one is.
@@ -76,9 +76,9 @@ package actor StreamPeer {
 
     private func takeTurn(until deadline: ContinuousClock.Instant?) async throws(LoadError) {
         if Task.isCancelled { throw .cancelled() }
-        guard let (number, signal) = turns.join() else { return }
-        if let deadline { _ = await untilDeadline(deadline) { await signal.wait() } } else { await signal.wait() }
-        guard turns.leave(number) else {
+        guard let place = turns.join() else { return }
+        await place.wait(until: deadline)
+        if turns.isTurn(of: place) {
             guard Task.isCancelled else { return }
             turns.end()
             throw .cancelled()
