@@ -106,7 +106,8 @@ extension SecureCache {
         revalidations.cancel()
         state.withLock { state in
             state.index.removeAll()
-            (state.used, state.unremoved, state.victims) = ([:], [], [])
+            (state.used, state.unremoved) = ([:], [])
+            state.victims?.removeAll()
             state.isReady = false
         }
     }
@@ -179,8 +180,8 @@ extension SecureCache {
     func evictIfNeeded() {
         guard let storage else { return }
         let mustEvict = state.withLock { state in
-            guard state.index.size > Int64(state.settings.diskCapacity), !state.isEvicting else { return false }
-            state.isEvicting = true
+            guard state.index.size > Int64(state.settings.diskCapacity), state.victims == nil else { return false }
+            state.victims = []
             return true
         }
         guard mustEvict else { return }
@@ -190,7 +191,7 @@ extension SecureCache {
             return victims
         }) { [weak self] result in
             let victims = self?.state.withLock { state in
-                defer { (state.isEvicting, state.victims) = (false, []) }
+                defer { state.victims = nil }
                 return state.victims
             }
             guard case .success(let evicted) = result else {
@@ -212,9 +213,9 @@ extension SecureCache {
         return state.withLock { state in
             for slot in victims where state.index.remove(slot) {
                 state.counts.evictions += 1
-                state.victims.insert(slot.id)
+                state.victims?.insert(slot.id)
             }
-            return state.victims
+            return state.victims ?? []
         }
     }
 

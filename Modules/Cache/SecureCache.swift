@@ -39,9 +39,8 @@ public final class SecureCache: Sendable {
         var used: [EntryID: CacheTime] = [:]
         /// The requests of the revalidations that run in the background.
         var behind: Set<RequestKey> = []
-        var isEvicting = false
-        /// What the eviction that is going on has taken out of the index.
-        var victims: Set<EntryID> = []
+        /// What the eviction that is going on has taken out of the index; nil while none is.
+        var victims: Set<EntryID>?
         var isReady = true
         /// The object that the app has set instead of this cache; nil while this cache is used.
         var substitute: Substitute?

@@ -54,7 +54,8 @@ import Testing
         let task = session.dataTask(with: request)
         let native = try NativeTask(task)
         let binding = Bindings.binding(of: tenant.loading.makeSession(), upTo: .megabytes(1))
-        let order = try LoadOrder(request, native, binding)
+        // FoundationNetworking registers the task on its queue.
+        let order = try native.queue.sync { try LoadOrder(request, native, binding) }
         #expect((order.delegateQueue != nil) == inParts)
         let loader = IdleProtocol(task: task, cachedResponse: nil, client: client)
         let delivery = TaskDelivery(loader, client, on: native.queue)

@@ -49,8 +49,8 @@ extension MetricDescription {
     static let accepted = gateway("connections_accepted_total", "Accepted connections.", [("listener", listeners)])
     static let refused = gateway(
         "connections_refused_total",
-        "Connections closed by a limit: no descriptor was left, the instance had as many as it may, or the connection "
-            + "was an unauthenticated one that gave way to a newer one.",
+        "Connections closed by a limit: no descriptor was left, the instance had as many as it may, the connection was "
+            + "an unauthenticated one that gave way to a newer one, or its client had lost its standing.",
         [("listener", listeners), ("reason", ["descriptors", "instance-limit", "gave-way", "lost-standing"])])
     static let handshakeFailures = gateway(
         "handshake_failures_total", "TLS handshakes that took too long, failed, or were left by the peer.",
