@@ -485,9 +485,9 @@ let package = Package(
         tests(
             "Kerberos",
             dependencies: [
-                "SallyportBase", "SallyportConnecting", "SallyportCore", "SallyportLoading", "SallyportKerberos",
-                "SallyportHTTPAuthentication", "SallyportSecureStore", "SallyportURLLoading", "SallyportWire",
-                "SessionTestSupport", "GSSAcceptor", .logging, .httpTypes,
+                "SallyportBase", "SallyportCache", "SallyportConnecting", "SallyportCore", "SallyportLoading",
+                "SallyportKerberos", "SallyportHTTPAuthentication", "SallyportSecureStore", "SallyportURLLoading",
+                "SallyportWire", "SessionTestSupport", "GSSAcceptor", .logging, .httpTypes,
             ]),
         tests(
             "URLLoading",

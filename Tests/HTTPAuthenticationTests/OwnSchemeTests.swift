@@ -99,7 +99,8 @@ struct OwnSchemeTests {
                     head.headerFields.append(HTTPField(name: .wwwAuthenticate, value: scheme))
                 }
             }
-            return LoadResponse(head: head, url: request.url, body: ResponseBody())
+            let response = LoadResponse(head: head, url: request.url, body: ResponseBody())
+            return try await context.signer?.examined(response) ?? response
         }
     }
 

@@ -39,11 +39,11 @@ struct HostileNegotiateTests {
         }
     }
 
-    private static func field(_ token: SPNEGOToken) -> String {
+    static func field(_ token: SPNEGOToken) -> String {
         "WWW-Authenticate: Negotiate \(Base64.encode(token.serialized))\r\n"
     }
 
-    private static let forged = KerberosToken(.reply, [0x6f, 0x02, 0x30, 0x00]).serialized
+    static let forged = KerberosToken(.reply, [0x6f, 0x02, 0x30, 0x00]).serialized
     static let wrongAnswers = [
         "", "WWW-Authenticate: Negotiate !!\r\n", "WWW-Authenticate: Negotiate AAAA\r\n",
         field(.answer(SPNEGOAnswer(.completed, mechanism: .kerberos))),

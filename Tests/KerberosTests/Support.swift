@@ -1,6 +1,7 @@
 import Foundation
 import HTTPTypes
 import SallyportBase
+import SallyportCache
 import SallyportConnecting
 import SallyportCore
 import SallyportHTTPAuthentication
@@ -21,7 +22,8 @@ struct KerberosApp {
 
     init(
         _ kdcs: [TestKDC], in store: SecureStore? = nil, gate: any AccessGate = OpenGate(),
-        timeout: Duration? = nil, others: [String: [Endpoint]] = [:], names: (any NameLookup)? = nil
+        timeout: Duration? = nil, others: [String: [Endpoint]] = [:], names: (any NameLookup)? = nil,
+        cache: SecureCache? = nil
     ) throws {
         HostileHost.plant()
         let clock = TestClock()
@@ -35,10 +37,9 @@ struct KerberosApp {
         loading = URLLoadingSystem(
             connector: connector,
             stages: { [credentials] _ in
-                [
-                    AuthenticationStage(
-                        credentials: credentials, schemes: [NegotiateScheme(kerberos), DigestScheme(), BasicScheme()])
-                ]
+                let authentication = AuthenticationStage(
+                    credentials: credentials, schemes: [NegotiateScheme(kerberos), DigestScheme(), BasicScheme()])
+                return [authentication] + (cache.map { [CacheStage(cache: $0, gate: gate)] } ?? [])
             })
         self.kerberos = kerberos
         self.clock = clock

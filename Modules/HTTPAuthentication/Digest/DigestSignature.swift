@@ -4,19 +4,13 @@ internal import SallyportCore
 internal import SallyportLoading
 
 /// The proof of one request by Digest, and the values for checking its answer.
-final class DigestSignature: BodyCoveringSignature {
+final class DigestSignature: RequestSignature {
     private let message: DigestMessage
     private let session: DigestSession
     private let credential: Credential
-    private struct Sent: Sendable {
-        let proof: DigestProof
-        /// Whether the server's own proof was checked with the very answer that it came with.
-        var isAnswerChecked = false
-    }
-
     /// The proof that was sent last; another one is made each time the request is sent.
-    private let made = Latest<Sent?>()
-    private var sent: Sent? { made.value ?? nil }
+    private let made = Latest<DigestProof?>()
+    private var sent: DigestProof? { made.value ?? nil }
 
     /// The field in which the server or the proxy answers the proof.
     private let infoField: HTTPField.Name
@@ -32,7 +26,7 @@ final class DigestSignature: BodyCoveringSignature {
 
     func make() -> Redacted<String>? {
         let made = session.proof(of: message, for: credential)
-        self.made.set(made.map { Sent(proof: $0.proof) })
+        self.made.set(made?.proof)
         return made.map { Redacted($0.field) }
     }
 
@@ -41,28 +35,16 @@ final class DigestSignature: BodyCoveringSignature {
     /// If the server calls the same nonce expired again, retrying would never end.
     func isOutdated(by offered: OfferedScheme) -> Bool {
         guard let challenge = DigestChallenge(offered), challenge.isStale else { return false }
-        return sent?.proof.nonce != challenge.nonce
+        return sent?.nonce != challenge.nonce
     }
 
-    /// An answer that came from a cache has the fields that the server sent now, and a stored body: the server's proof
-    /// covers the body of its own answer, and was checked with that.
     func accepted(by response: LoadResponse, wasAsked: Bool) throws(LoadError) -> LoadResponse {
-        guard let sent, let info = info(in: response) else { return response }
-        let checked = sent.isAnswerChecked ? response : try check(info, sent.proof, response)
+        let values = response.head.headerFields[values: infoField]
+        guard let sent, !values.isEmpty else { return response }
+        let info = AuthenticationInfo(values)
+        let checked = try check(info, sent, response)
         if let nonce = info.nextNonce { session.informed(of: nonce) }
         return checked
-    }
-
-    func examined(_ response: LoadResponse) throws(LoadError) -> LoadResponse {
-        guard let sent, let info = info(in: response) else { return response }
-        let checked = try check(info, sent.proof, response)
-        made.set(Sent(proof: sent.proof, isAnswerChecked: true))
-        return checked
-    }
-
-    private func info(in response: LoadResponse) -> AuthenticationInfo? {
-        let values = response.fieldsSentNow[values: infoField]
-        return values.isEmpty ? nil : AuthenticationInfo(values)
     }
 
     /// RFC 7616 §3.5.

@@ -29,6 +29,8 @@ final class NTLMDialogue: ConnectionDialogue {
     private let isSent = Atomic(false)
     /// Taken by the answer's body.
     private let lease: TakenOnce<ConnectionLease>
+    /// The connection of the last answer, if that was a 304: the load may send another request after it.
+    private let confirmed = Latest<UInt64?>()
 
     private var leg: Leg { next.value ?? first }
 
@@ -45,9 +47,11 @@ final class NTLMDialogue: ConnectionDialogue {
 
     deinit { letGo() }
 
-    /// If the answer came from elsewhere, the connection was not used and can be kept.
+    /// The connection is kept if it was not used, since the answer came from elsewhere, and if its last answer was a 304.
     func letGo() {
-        guard let lease = lease.take(), case .known(let number) = leg, !isMade else { return }
+        guard let lease = lease.take() else { return }
+        if case .known(let number) = leg, !isMade { return lease.keep(as: number) }
+        guard let number = confirmed.value ?? nil, lease.credential.persistence != .none else { return }
         lease.keep(as: number)
     }
 
@@ -66,6 +70,7 @@ final class NTLMDialogue: ConnectionDialogue {
     var isBodyless: Bool { if case .negotiate = leg { hasBody } else { false } }
 
     func make() -> Redacted<String>? {
+        confirmed.set(nil)
         switch leg {
         case .known:
             isSent.store(true, ordering: .relaxed)
@@ -105,18 +110,14 @@ final class NTLMDialogue: ConnectionDialogue {
     }
 
     func accepted(by response: LoadResponse, wasAsked: Bool) throws(LoadError) -> LoadResponse {
-        guard let lease = lease.take(), let number = number(of: response), lease.credential.persistence != .none
-        else { return response }
+        let number = response.facts.hops.last?.connection.number
+        guard response.head.status != .notModified else {
+            confirmed.set(number)
+            return response
+        }
+        guard let lease = lease.take(), let number, lease.credential.persistence != .none else { return response }
         var response = response
         response.body = ResponseBody(LeasedBody(response.body, over: lease, number: number))
         return response
-    }
-
-    /// The number of the connection over which an answer came; of a cached one that proved to be valid still, that of
-    /// the answer before.
-    private func number(of response: LoadResponse) -> UInt64? {
-        if let hop = response.facts.hops.last { return hop.connection.number }
-        if case .authenticate(_, let number) = leg { return number }
-        return nil
     }
 }

@@ -90,7 +90,8 @@ struct Conversation {
     /// The proofs that are made when the request is sent.
     var signer: RequestSignatures? {
         RequestSignatures(
-            server: withServer?.signature, proxy: withProxy?.signature, isForwarded: !original.url.isSecure)
+            server: withServer?.proof, proxy: withProxy?.proof,
+            isForwarded: proxy != nil && !original.url.isSecure)
     }
 
     mutating func next(after attempt: Attempt) async throws(LoadError) -> NextStep {
@@ -109,9 +110,9 @@ struct Conversation {
             }
             return answerProxy(reply)
         case .answered(let response):
-            let response = try await heardByProxy(response)
+            await withProxy?.succeeded()
             withServer?.heard(response)
-            guard response.head.status == .unauthorized else { return try await accepted(response) }
+            guard response.head.status == .unauthorized else { return await accepted(response) }
             guard let reply = try await withServer?.reply(to: response.head, isSent: true) else {
                 return .result(response)
             }
@@ -126,9 +127,10 @@ struct Conversation {
             underlying: error)
     }
 
-    private mutating func accepted(_ response: LoadResponse) async throws(LoadError) -> NextStep {
+    private mutating func accepted(_ response: LoadResponse) async -> NextStep {
         if let space = withServer?.spaceOfWhole() { return .again(outgoing, space) }
-        return .result(try await withServer?.succeeded(response) ?? response)
+        await withServer?.succeeded()
+        return .result(response)
     }
 
     private mutating func answerServer(_ reply: Negotiator.Reply) -> NextStep {
@@ -139,12 +141,6 @@ struct Conversation {
     private mutating func answerProxy(_ reply: Negotiator.Reply) -> NextStep {
         request.headerFields[.proxyAuthorization] = reply.field?.reveal()
         return .again(outgoing, reply.space)
-    }
-
-    /// Through a tunnel, the server's answers are none of the proxy's.
-    private mutating func heardByProxy(_ response: LoadResponse) async throws(LoadError) -> LoadResponse {
-        let isProxys = !original.url.isSecure && withProxy != nil
-        return try await withProxy?.succeeded(isProxys ? response : nil) ?? response
     }
 
     /// A 407 comes from the proxy only if the proxy has seen the request. Through a tunnel, and without a proxy, a

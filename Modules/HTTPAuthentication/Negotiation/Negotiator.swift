@@ -208,30 +208,27 @@ struct Negotiator {
 
     // MARK: Success
 
-    /// The load got a response that is not a challenge.
-    ///
-    /// - Parameter response: the response of the server or proxy that accepted the answer; nil if it cannot be read.
-    /// - Throws: ``LoadError/Code/serverNotAuthenticated``.
-    mutating func succeeded(_ response: LoadResponse?) async throws(LoadError) -> LoadResponse? {
-        guard let last = negotiation.succeeded() else { return response }
+    /// The proof of the next request, if one is made when it is sent.
+    var proof: RequestSignatures.Part? {
+        signature.map { RequestSignatures.Part(signature: $0, wasAsked: negotiation.wasAsked) }
+    }
+
+    /// The load got a response that is not a challenge; any answer to its proof was examined.
+    mutating func succeeded() async {
+        guard let last = negotiation.succeeded() else { return }
         guard let session else {
             let scope = stage.schemes[last.space.method]?.scope(of: original.url)
             await credentials.accepted(
                 last.credential, for: last.space, of: principal, scopes: scope.map { [$0] } ?? [],
                 since: generation)
-            return response
+            return
         }
         // No proof was made for a response from the cache.
-        guard let signature, await signature.isMade else { return response }
-        var checked = response
-        if let response {
-            checked = try await signature.accepted(by: response, wasAsked: negotiation.wasAsked)
-        }
+        guard let signature, await signature.isMade else { return }
         // An unasked proof was sent to a path that was already known.
         let learnsScopes = challenger.kind == .server && negotiation.wasAsked
         let scopes = learnsScopes ? await session.scopes(of: original.url) : []
         await credentials.accepted(
             last.credential, for: last.space, of: principal, scopes: scopes, since: generation)
-        return checked
     }
 }

@@ -57,34 +57,38 @@ public protocol RequestSignature: AnyObject, Sendable {
     /// one load.
     func isOutdated(by offered: OfferedScheme) async -> Bool
 
-    /// Examines a response of the server or proxy that accepted the proof.
+    /// Examines a response of the server or proxy that accepted the proof, as it came from the network: before a cache
+    /// stores it, or takes it for a confirmation of what it has stored.
     ///
-    /// - Parameters:
-    ///   - response: its `fieldsSentNow` are the fields of this very answer.
-    ///   - wasAsked: false for a proof that was sent unasked, perhaps for a resource that needs none.
+    /// Called for each answer to a request with a proof, except challenges; so perhaps several times in a load, and for
+    /// a 304 too. Never called for an answer out of a cache. The body is as the server sent it, with its content coding.
+    ///
+    /// - Parameter wasAsked: false for a proof that was sent unasked, perhaps for a resource that needs none.
     /// - Returns: the response. Its body may end in an error if it is not the one that the server's proof covers.
     /// - Throws: `LoadError.Code.serverNotAuthenticated`.
     func accepted(by response: LoadResponse, wasAsked: Bool) async throws(LoadError) -> LoadResponse
 }
 
-/// A proof whose answer covers the body that was sent with it, and so has to be checked before a cache puts a stored body
-/// in its place.
-protocol BodyCoveringSignature: RequestSignature {
-    /// Checks an answer as it came from the network. ``RequestSignature/accepted(by:wasAsked:)`` does not check it again.
-    ///
-    /// - Throws: `LoadError.Code.serverNotAuthenticated`.
-    func examined(_ response: LoadResponse) async throws(LoadError) -> LoadResponse
-}
-
 /// The proofs of one request to server and proxy.
 struct RequestSignatures: RequestSigner {
-    private let server: (any RequestSignature)?
-    private let proxy: (any RequestSignature)?
+    /// The proof for one of them.
+    struct Part: Sendable {
+        let signature: any RequestSignature
+        let wasAsked: Bool
+
+        func examined(_ response: LoadResponse) async throws(LoadError) -> LoadResponse {
+            guard await signature.isMade else { return response }
+            return try await signature.accepted(by: response, wasAsked: wasAsked)
+        }
+    }
+
+    private let server: Part?
+    private let proxy: Part?
     /// Whether the proxy sees requests and answers; false for one that only makes a tunnel.
     private let isForwarded: Bool
 
     /// Nil if there are no proofs to make.
-    init?(server: (any RequestSignature)?, proxy: (any RequestSignature)?, isForwarded: Bool) {
+    init?(server: Part?, proxy: Part?, isForwarded: Bool) {
         guard server != nil || proxy != nil else { return nil }
         self.server = server
         self.proxy = proxy
@@ -92,18 +96,17 @@ struct RequestSignatures: RequestSigner {
     }
 
     func sign(_ fields: inout HTTPFields) async {
-        if let field = await server?.make() { fields[.authorization] = field.reveal() }
-        if let field = await proxy?.make() { fields[.proxyAuthorization] = field.reveal() }
+        if let field = await server?.signature.make() { fields[.authorization] = field.reveal() }
+        if let field = await proxy?.signature.make() { fields[.proxyAuthorization] = field.reveal() }
     }
 
-    /// A challenge accepts no proof, and is never stored.
+    /// A challenge accepts no proof, and is never stored. A server's challenge has passed the proxy, which has accepted
+    /// its own.
     func examined(_ response: LoadResponse) async throws(LoadError) -> LoadResponse {
-        guard ![401, 407].contains(response.head.status.code) else { return response }
+        guard !isForwarded || response.head.status != .proxyAuthenticationRequired else { return response }
         var response = response
-        if isForwarded, let proxy = proxy as? any BodyCoveringSignature {
-            response = try await proxy.examined(response)
-        }
-        if let server = server as? any BodyCoveringSignature { response = try await server.examined(response) }
+        if isForwarded, let proxy { response = try await proxy.examined(response) }
+        if response.head.status != .unauthorized, let server { response = try await server.examined(response) }
         return response
     }
 }

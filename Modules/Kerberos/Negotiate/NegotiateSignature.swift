@@ -52,9 +52,6 @@ actor NegotiateSignature: RequestSignature {
         guard let proof = made else { return response }
         switch Self.answer(in: response, to: kind) {
         case nil:
-            // A cached answer was authenticated when it was received; now it was only learned that it is still valid,
-            // or that its server fails.
-            guard !response.facts.hops.isEmpty else { return response }
             // Without a challenge, the service may not have looked at the token; an impostor could have omitted the
             // challenge too.
             guard wasAsked else { return response }
@@ -86,7 +83,7 @@ actor NegotiateSignature: RequestSignature {
     /// Nil if there is no token; `.some(nil)` if it is invalid.
     private static func answer(in response: LoadResponse, to kind: ProtectionSpace.Kind) -> Answer?? {
         let field: HTTPField.Name = kind == .proxy ? .proxyAuthenticate : .wwwAuthenticate
-        let offers = ChallengeParser.parse(response.fieldsSentNow[values: field])
+        let offers = ChallengeParser.parse(response.head.headerFields[values: field])
         guard let text = offers.first(where: { $0.name == "negotiate" && $0.token68 != nil })?.token68 else {
             return nil
         }

@@ -54,8 +54,7 @@ extension LoadAnswer where Body == ResponseBody {
     }
 
     /// The header fields that the server sent in response to this very request. For a response from the cache, these
-    /// are the fields of the exchange that revalidated it, if there was one. Cookies and servers' proofs of identity
-    /// are taken from these alone.
+    /// are the fields of the exchange that revalidated it, if there was one. Cookies are taken from these alone.
     public var fieldsSentNow: HTTPFields { facts.sentNow ?? head.headerFields }
 
     /// Discards the body of an answer that another request follows. A short body is read, so that its connection can be

@@ -71,7 +71,8 @@ final class DigestServer: LoadStage {
         let body: [UInt8]? = if case .bytes(let bytes)? = request.body?.source { bytes } else { nil }
         let sent = request
         let (head, bytes) = state.withLock { $0.answer(sent, body ?? []) }
-        return LoadResponse(head: head, url: request.url, body: ResponseBody(bytes))
+        let response = LoadResponse(head: head, url: request.url, body: ResponseBody(bytes))
+        return try await context.signer?.examined(response) ?? response
     }
 
     static func hash(_ algorithm: String, _ text: String) -> String { hash(algorithm, Array(text.utf8)) }

@@ -84,7 +84,7 @@ final class NTLMServer: LoadStage {
         hop.connection.number = number
         hop.connection.proxy = context.proxies.proxy(for: request.url).map { "\($0)" }
         response.facts.hops = [hop]
-        return response
+        return try await context.signer?.examined(response) ?? response
     }
 }
 
