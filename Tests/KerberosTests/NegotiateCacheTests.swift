@@ -34,7 +34,7 @@ struct NegotiateCacheTests {
         try await app.load("http://127.0.0.1:\(server.port)/\(path)", .ann()).status
     }
 
-    /// It would be taken for the service's the next time.
+    /// If it were stored, the next load would take it for the service's.
     @Test(arguments: ["", forged]) func anAnswerWithoutTheServicesProofIsNotStored(_ field: String) async throws {
         let server = try TestServer { connection in
             while let head = connection.readHead() {
@@ -53,8 +53,9 @@ struct NegotiateCacheTests {
         await app.loading.shutdown()
     }
 
-    /// After the first load the credential is known, and goes with later requests at once.
-    @Test(arguments: ["", forged]) func aConfirmationWithAWrongTokenRenewsNothing(_ field: String) async throws {
+    /// After the first load the credential is known, and a token goes ahead with each request. A confirmation may leave it
+    /// unanswered, but one with a wrong answer is an error, and renews nothing.
+    @Test(arguments: ["", forged]) func aConfirmationMayLackATokenButNotHaveAWrongOne(_ field: String) async throws {
         let confirmations = Lock(0)
         let server = try TestServer { connection in
             while let head = connection.readHead()?.lowercased() {
@@ -76,7 +77,6 @@ struct NegotiateCacheTests {
         await cache.settle()
         #expect(cache.statistics.entries == 1)
         for count in 1...2 {
-            // A token that was sent ahead may stay unanswered, but must not get a wrong answer.
             if field.isEmpty {
                 #expect(try await load(server) == 200)
             } else {

@@ -48,8 +48,8 @@ package struct Turns: Sendable {
 
     /// Called once the wait at a place has ended.
     ///
-    /// - Returns: true if it is the caller's turn, even if its task was cancelled since: it has to call ``end()``. False
-    ///   if the wait ended before; the place has left the queue.
+    /// - Returns: true if it is the caller's turn, even if its task was cancelled since: it has to call ``end()``.
+    ///   False if the wait ended before; the place has left the queue.
     package mutating func isTurn(of place: Place) -> Bool {
         guard let index = queue.firstIndex(where: { $0.number == place.number }) else { return true }
         queue.remove(at: index)

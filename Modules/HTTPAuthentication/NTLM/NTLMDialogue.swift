@@ -47,7 +47,8 @@ final class NTLMDialogue: ConnectionDialogue {
 
     deinit { letGo() }
 
-    /// The connection is kept if it was not used, since the answer came from elsewhere, and if its last answer was a 304.
+    /// The connection is kept if it was not used, since the answer came from elsewhere, and if its last answer was
+    /// a 304.
     func letGo() {
         guard let lease = lease.take() else { return }
         if case .known(let number) = leg, !isMade { return lease.keep(as: number) }

@@ -160,6 +160,11 @@ struct Negotiator {
 
     // MARK: Requests
 
+    /// The proof of the next request, if one is made when it is sent.
+    var proof: RequestSignatures.Part? {
+        signature.map { RequestSignatures.Part(signature: $0, wasAsked: negotiation.wasAsked) }
+    }
+
     /// - Returns: the value of the field; nil if ``signature`` makes it, and if nothing may be sent.
     private mutating func authorization(_ answer: Negotiation.Answer) async throws(LoadError) -> Redacted<String>? {
         dialogue?.letGo()
@@ -207,11 +212,6 @@ struct Negotiator {
     }
 
     // MARK: Success
-
-    /// The proof of the next request, if one is made when it is sent.
-    var proof: RequestSignatures.Part? {
-        signature.map { RequestSignatures.Part(signature: $0, wasAsked: negotiation.wasAsked) }
-    }
 
     /// The load got a response that is not a challenge; any answer to its proof was examined.
     mutating func succeeded() async {

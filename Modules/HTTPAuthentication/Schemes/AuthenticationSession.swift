@@ -61,7 +61,8 @@ public protocol RequestSignature: AnyObject, Sendable {
     /// stores it, or takes it for a confirmation of what it has stored.
     ///
     /// Called for each answer to a request with a proof, except challenges; so perhaps several times in a load, and for
-    /// a 304 too. Never called for an answer out of a cache. The body is as the server sent it, with its content coding.
+    /// a 304 too. Never called for an answer out of a cache. The body is as the server sent it, with its content
+    /// coding.
     ///
     /// - Parameter wasAsked: false for a proof that was sent unasked, perhaps for a resource that needs none.
     /// - Returns: the response. Its body may end in an error if it is not the one that the server's proof covers.
