@@ -64,7 +64,9 @@ public protocol RequestSignature: AnyObject, Sendable {
     /// a 304 too. Never called for an answer out of a cache. The body is as the server sent it, with its content
     /// coding.
     ///
-    /// - Parameter wasAsked: false for a proof that was sent unasked, perhaps for a resource that needs none.
+    /// - Parameters:
+    ///   - response: the answer as it came from the network.
+    ///   - wasAsked: false for a proof that was sent unasked, perhaps for a resource that needs none.
     /// - Returns: the response. Its body may end in an error if it is not the one that the server's proof covers.
     /// - Throws: `LoadError.Code.serverNotAuthenticated`.
     func accepted(by response: LoadResponse, wasAsked: Bool) async throws(LoadError) -> LoadResponse
