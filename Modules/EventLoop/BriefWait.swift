@@ -32,10 +32,6 @@ package struct BriefWait: ~Copyable, Sendable {
         let new = time <= limits.quickness ? min(rest + Self.earned, Self.most) : max(rest - time, -limits.longest)
         budget.store(new, ordering: .relaxed)
     }
-
-    /// Whether a task of this isolation may wait: no actor is held up. As a function, because the compiler fails where
-    /// `#isolation` is compared in its place (6.3.1).
-    package static func isAllowed(_ isolation: (any Actor)?) -> Bool { isolation == nil }
 }
 
 extension BriefWait {

@@ -11,7 +11,7 @@ internal import SallyportBase
 ///
 ///     await withTaskExecutorPreference(loop) { await handle(request) }
 ///
-/// The preference holds for `@concurrent` functions and child tasks (SE-0417).
+/// The preference holds for asynchronous functions that are not isolated, and for child tasks (SE-0417).
 ///
 /// An actor that owns what belongs to the thread returns ``asUnownedSerialExecutor()`` as its `unownedExecutor`.
 public final class EventLoop: TaskExecutor, CustomStringConvertible {

@@ -46,12 +46,11 @@ package final class Transport: Sendable {
         try checkWay(path)
         if path.owner != nil { request = request.alone }
         let exchange = try ExchangeHandle(request, to: endpoint, engine: engine(for: path))
-        let mayWait = BriefWait.isAllowed(#isolation)
         let answer = await withTaskCancellationHandler {
             // SAFETY: `ExchangeCaller` says by what it is resumed.
             await unsafe withUnsafeContinuation { continuation in
                 exchange.engine.start(
-                    exchange, via: path, answering: unsafe ExchangeCaller(continuation), mayWait: mayWait)
+                    exchange, via: path, answering: unsafe ExchangeCaller(continuation), mayWait: true)
             }
         } onCancel: {
             exchange.cancel()

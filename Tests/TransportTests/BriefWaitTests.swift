@@ -93,23 +93,11 @@ struct BriefWaitTests {
         await transport.shutdown()
     }
 
-    private actor Asking {
-        func ask(
-            _ test: BriefWaitTests, _ transport: Transport, _ server: TestServer, _ threads: Threads
-        ) async throws {
-            for _ in 0..<100 { _ = try await test.get(transport, server, threads) }
-        }
-    }
-
-    @Test(arguments: ["actor", "executor"]) func actorsAndOtherExecutorsLeaveItToTheLoop(_ kind: String) async throws {
+    @Test func otherExecutorsLeaveItToTheLoop() async throws {
         let server = try TestServer { $0.answerAll(Self.answer) }
         let (transport, threads, other) = (transport(), Threads(loops), EventLoop(name: "other"))
-        if kind == "actor" {
-            try await Asking().ask(self, transport, server, threads)
-        } else {
-            try await withTaskExecutorPreference(other) {
-                for _ in 0..<100 { _ = try await get(transport, server, threads) }
-            }
+        try await withTaskExecutorPreference(other) {
+            for _ in 0..<100 { _ = try await get(transport, server, threads) }
         }
         #expect(threads.others == 0)
         await transport.shutdown()

@@ -8,7 +8,7 @@ public import SallyportLoading
 /// put into ``readStream``, and the delegate is told. The table in `Docs/Socket.md` says which call is allowed in which
 /// state; any other call throws and changes nothing. Releasing a socket resets its connection.
 ///
-/// An actor: it may be called from anywhere, each call is atomic, and callbacks come between calls.
+/// An actor: it may be called from anywhere, and each call is atomic. Callbacks come one at a time, outside of the actor.
 ///
 /// ```swift
 /// let socket = try sallyport.sockets.socket(host: "chat.corp.example", port: 7000, isSecure: true, delegate: chat)

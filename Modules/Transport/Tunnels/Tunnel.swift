@@ -36,7 +36,7 @@ package final class Tunnel: ByteChannel {
     /// unless access was withdrawn. Cancelling the task resets the tunnel.
     package func read(upTo limit: Int = .max) async throws(LoadError) -> [UInt8]? {
         ends.wire.callBegins()
-        let start = ends.waitBriefly(BriefWait.isAllowed(#isolation))
+        let start = ends.waitBriefly()
         defer { if let start { ends.answered(since: start) } }
         do throws(LoadError) {
             return try await ends.down.next(upTo: limit)

@@ -73,11 +73,10 @@ final class TunnelEnds: Sendable {
     /// Waits for bytes on the caller's thread for a moment, if that is worthwhile. Bytes that are already there say
     /// nothing of how long others are to be waited for: the peer may have sent them long ago.
     ///
-    /// - Parameter isAllowed: whether the caller may wait (``BriefWait/isAllowed(_:)``).
     /// - Returns: when the read began, for ``answered(since:)``; nil if this one tells nothing of later ones.
-    func waitBriefly(_ isAllowed: Bool) -> LoopInstant? {
+    func waitBriefly() -> LoopInstant? {
         let engine = place.engine
-        guard isAllowed, !engine.loop.isCurrent else {
+        guard !engine.loop.isCurrent else {
             leaveToLoop()
             return nil
         }
