@@ -74,19 +74,28 @@ extension StreamPeer {
 
     /// A server that refuses a request does not read the rest of it (RFC 9112 §9.3), so the rest is not sent.
     private func headIsWhole(_ exchange: StreamExchange) {
-        guard !exchange.isSendingOver,
+        guard !exchange.isSendingOver, !isSent(exchange),
             exchange.answer.head.framing.status >= 400 || exchange.sending.phase == .awaitsContinue
         else { return }
         exchange.giveUpSending()
+    }
+
+    /// Whether the stream has room for all of the request. The write of its last bytes may not have returned yet: a quick
+    /// server's answer overtakes it.
+    private func isSent(_ exchange: StreamExchange) -> Bool {
+        exchange.sending.phase == .isWhole && stream.channel.unsentBytes == 0
     }
 
     /// Hands a piece of the body over; first the head, if that has not been.
     ///
     /// - Parameter isLast: whether the exchange fails behind it.
     private func passOn(_ body: [UInt8], _ exchange: StreamExchange, isLast: Bool = false) async {
-        if !exchange.isAnswered, exchange.isOver, !exchange.answer.head.hasTrailers {
+        if !exchange.isAnswered, exchange.isOver || exchange.answer.isWhole && isSent(exchange),
+            !exchange.answer.head.hasTrailers
+        {
             exchange.respond(with: ResponseBody(body), over: connectionFacts())
-            return finish(exchange)
+            if exchange.isOver { finish(exchange) }
+            return
         }
         let pipe = exchange.pipe ?? openPipe(of: exchange)
         let result = pipe.push(body)

@@ -40,6 +40,16 @@ import Testing
         #expect(server.acceptedConnections == 1)
     }
 
+    /// A refusal before the end of a request closes the stream; one after it does not, even if the answer is here before
+    /// the write has returned.
+    @Test func anAnswerThatOvertakesItsWriteLetsAnotherFollow() async throws {
+        let server = try TestServer { $0.answerAll("HTTP/1.1 404 Not Found\r\nContent-Length: 2\r\n\r\nno") }
+        let (_, stream) = try await fixture.open(to: server)
+        let peer = StreamPeer(ByteStream(over: LateChannel(stream.channel)))
+        for _ in 0..<2 { #expect(try await peer.body(fixture.request()) == "no") }
+        #expect(server.acceptedConnections == 1)
+    }
+
     @Test(arguments: [
         "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok",
         "HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\nok", "\(TestConnection.ok)HTTP/1.1 200 OK",
@@ -240,4 +250,33 @@ import Testing
         }
         #expect(server.acceptedConnections == 1)
     }
+}
+
+/// A channel whose writes return 100 ms after they are done.
+private final class LateChannel: ByteChannel {
+    private let channel: any ByteChannel
+
+    init(_ channel: any ByteChannel) { self.channel = channel }
+
+    var endpoint: Endpoint { channel.endpoint }
+    var facts: StreamFacts { channel.facts }
+    var sentBytes: Int { channel.sentBytes }
+    var receivedBytes: Int { channel.receivedBytes }
+    var unsentBytes: Int { channel.unsentBytes }
+    var isBeingRead: Bool { channel.isBeingRead }
+    var failure: LoadError? { channel.failure }
+
+    func read(upTo limit: Int) async throws(LoadError) -> [UInt8]? { try await channel.read(upTo: limit) }
+
+    func write(_ bytes: [UInt8]) async throws(LoadError) {
+        try await channel.write(bytes)
+        try? await Task.sleep(for: .milliseconds(100))
+    }
+
+    func send(_ bytes: [UInt8]) { channel.send(bytes) }
+    func closeWrite() { channel.closeWrite() }
+    func shutdown(within limit: Duration) { channel.shutdown(within: limit) }
+    func close() { channel.close() }
+    func reset() { channel.reset() }
+    func whenOver(_ tell: @escaping @Sendable () -> Void) { channel.whenOver(tell) }
 }
