@@ -1,7 +1,7 @@
 /// An encrypted, crash-safe store of typed collections.
 ///
-/// Names and values are encrypted (AES-256). Changes that ``write(_:)`` has acknowledged survive a crash of the process
-/// and a loss of power, and no transaction is ever applied partly. One process writes; others may open the store
+/// Names and values are encrypted (AES-256). Changes that ``write(isolation:_:)`` has acknowledged survive a crash of the
+/// process and a loss of power, and no transaction is ever applied partly. One process writes; others may open the store
 /// read-only at the same time. See Docs/SecureStore.md for what is guaranteed.
 ///
 /// ```swift
@@ -285,7 +285,13 @@ extension SecureStore {
     ///
     /// If a shared transaction cannot be committed (the disk is full), each write is tried again alone: `body` then
     /// runs a second time, and nothing of its first run is kept.
+    ///
+    /// - Parameters:
+    ///   - isolation: the caller's actor. The write is queued before the actor goes on, so that the writes of one actor
+    ///     keep their order.
+    ///   - body: reads and changes the store.
     public func write<Result: Sendable>(
+        isolation: isolated (any Actor)? = #isolation,
         _ body: @escaping @Sendable (WriteTransaction) throws -> Result
     ) async throws -> Result {
         guard let writer else { throw StoreError(.readOnly, "The store was opened read-only.") }

@@ -31,6 +31,45 @@ import Testing
         try store.read { try $0.verify(texts) }
     }
 
+    /// Counts, and writes each number in the turn in which it was counted.
+    private actor Counter {
+        struct Refused: Error {}
+
+        private let store: SecureStore
+        private let numbers: StoreCollection<String, Int>
+        private var count = 0
+
+        init(_ store: SecureStore, _ numbers: StoreCollection<String, Int>) {
+            (self.store, self.numbers) = (store, numbers)
+        }
+
+        func next() async throws {
+            count += 1
+            try await store.write { [count, numbers] in try $0.set(count, for: "count", in: numbers) }
+            preconditionIsolated()
+        }
+
+        func fail() async {
+            try? await store.write { _ in throw Refused() }
+            preconditionIsolated()
+        }
+    }
+
+    @Test func theWritesOfAnActorKeepTheirOrder() async throws {
+        let fixture = try StoreFixture()
+        let store = try await fixture.open()
+        let numbers: StoreCollection<String, Int> = store.collection("numbers", of: Int.self)
+        let counter = Counter(store, numbers)
+        for round in 1...20 {
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for _ in 0..<20 { group.addTask { try await counter.next() } }
+                group.addTask { await counter.fail() }
+                try await group.waitForAll()
+            }
+            #expect(try store.read { try $0.value(for: "count", in: numbers) } == round * 20)
+        }
+    }
+
     @Test func oneWritersFailureDoesNotTouchTheOthersOfItsGroup() async throws {
         struct Refused: Error {}
         let fixture = try StoreFixture()

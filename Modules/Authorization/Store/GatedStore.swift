@@ -45,8 +45,12 @@ public struct GatedStore: Sendable {
     ///
     /// The gate is checked again when the write begins, so that nothing is written after a withdrawal.
     ///
+    /// - Parameters:
+    ///   - isolation: the caller's actor, whose writes keep their order.
+    ///   - body: reads and changes the store.
     /// - Throws: as ``read(_:)``.
     public func write<Result: Sendable>(
+        isolation: isolated (any Actor)? = #isolation,
         _ body: @escaping @Sendable (WriteTransaction) throws -> Result
     ) async throws -> Result {
         try gate.checkAuthorized()

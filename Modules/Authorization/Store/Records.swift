@@ -166,7 +166,7 @@ struct AuthorizationRecords: Sendable {
     /// - Parameter dropsConfiguration: true if the instance is a new one, with epochs of its own. False for a renewal,
     ///   which keeps what configurations have said about trust meanwhile.
     func finishEnrollment(
-        _ identity: IdentityRecord, dropsConfiguration: Bool = false
+        _ identity: IdentityRecord, dropsConfiguration: Bool = false, isolation: isolated (any Actor)? = #isolation
     ) async throws(AuthorizationError) {
         let (identities, enrollments, configurations) = (identities, enrollments, configurations)
         try await write { transaction in
@@ -183,7 +183,7 @@ struct AuthorizationRecords: Sendable {
     /// The new trust of the instance is stored in the same transaction.
     func setConfiguration(
         _ text: [UInt8], of document: ConfigurationDocument, mark: TimeMark, gatewayMark: TimeMark,
-        decisions value: LocalDecisions
+        decisions value: LocalDecisions, isolation: isolated (any Actor)? = #isolation
     ) async throws(AuthorizationError) {
         let (configurations, marks, decisions, identities) = (configurations, marks, decisions, identities)
         try await write { transaction in
@@ -217,7 +217,9 @@ struct AuthorizationRecords: Sendable {
         return (try? ConfigurationDocument(parsing: signed.payload).epoch) ?? 0
     }
 
-    func setMarks(_ mark: TimeMark, gateway: TimeMark) async throws(AuthorizationError) {
+    func setMarks(
+        _ mark: TimeMark, gateway: TimeMark, isolation: isolated (any Actor)? = #isolation
+    ) async throws(AuthorizationError) {
         let marks = marks
         try await write { transaction in
             try transaction.set(mark, for: Self.key, in: marks)
@@ -225,7 +227,9 @@ struct AuthorizationRecords: Sendable {
         }
     }
 
-    func setDecisions(_ value: LocalDecisions) async throws(AuthorizationError) {
+    func setDecisions(
+        _ value: LocalDecisions, isolation: isolated (any Actor)? = #isolation
+    ) async throws(AuthorizationError) {
         let decisions = decisions
         try await write { try $0.set(value, for: Self.key, in: decisions) }
     }
@@ -250,11 +254,13 @@ struct AuthorizationRecords: Sendable {
         }
     }
 
+    /// The writes of one actor keep their order.
     private func write(
+        isolation: isolated (any Actor)? = #isolation,
         _ body: @escaping @Sendable (WriteTransaction) throws -> Void
     ) async throws(AuthorizationError) {
         do {
-            try await store.write(body)
+            try await store.write(isolation: isolation, body)
         } catch {
             throw .store(error)
         }

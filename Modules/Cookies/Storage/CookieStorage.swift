@@ -46,8 +46,10 @@ struct CookieStorage: Sendable {
         return (records, lost)
     }
 
-    /// One transaction, durable on return.
-    func write(_ changes: [UInt64: Change]) async throws {
+    /// One transaction, durable on return. The transactions of one actor keep their order.
+    func write(
+        _ changes: [UInt64: Change], isolation: isolated (any Actor)? = #isolation
+    ) async throws {
         let (cookies, jars, name) = (cookies, jars, name)
         try await store.write { transaction in
             for (number, change) in changes.sorted(by: { $0.key < $1.key }) {

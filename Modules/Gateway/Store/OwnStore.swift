@@ -89,7 +89,9 @@ struct OwnStore: Sendable {
         try await store.write { [settings] in try $0.set(new, for: "gateway", in: settings) }
     }
 
-    func keep(_ new: OwnIdentities) async throws {
+    func keep(
+        _ new: OwnIdentities, isolation: isolated (any Actor)? = #isolation
+    ) async throws {
         try await store.write { try keep(new, in: $0) }
     }
 

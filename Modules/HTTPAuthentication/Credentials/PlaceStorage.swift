@@ -60,7 +60,9 @@ struct PlaceStorage: Sendable {
     }
 
     /// Durable on return, unless the store fails.
-    func remove(_ entries: Set<Entry>) async {
+    func remove(
+        _ entries: Set<Entry>, isolation: isolated (any Actor)? = #isolation
+    ) async {
         try? await store.write { [places] transaction in
             for entry in entries { try transaction.remove(entry.key, from: places) }
         }

@@ -35,7 +35,9 @@ struct TicketStorage: Sendable {
     /// Durable on return.
     ///
     /// - Parameter record: nil removes the record; so does a record that is too long to be stored.
-    func write(_ owner: TicketOwner, _ record: TicketRecord?) async throws {
+    func write(
+        _ owner: TicketOwner, _ record: TicketRecord?, isolation: isolated (any Actor)? = #isolation
+    ) async throws {
         let (records, key) = (records, Self.key(owner))
         let bytes = record?.bytes
         try await store.write { transaction in
@@ -48,7 +50,9 @@ struct TicketStorage: Sendable {
     }
 
     /// - Parameter principal: the principal; if nil, all principals, and records that cannot be read.
-    func removeAll(of principal: Principal?) async throws {
+    func removeAll(
+        of principal: Principal?, isolation: isolated (any Actor)? = #isolation
+    ) async throws {
         let records = records
         guard let principal else { return try await store.write { try $0.removeAll(from: records) } }
         // Waits for the writes that were queued before.

@@ -1,4 +1,4 @@
-/// Changes to the store, all or none of which are kept, for the duration of ``SecureStore/write(_:)``.
+/// Changes to the store, all or none of which are kept, for the duration of ``SecureStore/write(isolation:_:)``.
 ///
 /// Its reads include its own changes. If it is used after the closure has returned, it throws
 /// ``StoreError/Code/closed``.

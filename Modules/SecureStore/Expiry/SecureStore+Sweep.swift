@@ -9,7 +9,7 @@ extension SecureStore {
     /// The cost depends on the number of expired records, not on the size of the store: an index lists them first.
     /// Works in transactions of at most 256 records; cancelling the task ends it between two of them.
     ///
-    /// - Throws: as ``write(_:)``; `CancellationError`.
+    /// - Throws: as ``write(isolation:_:)``; `CancellationError`.
     @discardableResult
     public func sweep(asOf date: Date = Date()) async throws -> Int {
         let now = StoreTime.milliseconds(date)

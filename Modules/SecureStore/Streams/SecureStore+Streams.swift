@@ -13,7 +13,7 @@ extension SecureStore {
     /// chunks.
     ///
     /// - Returns: the value's length.
-    /// - Throws: as ``write(_:)``, and the errors of `chunks`.
+    /// - Throws: as ``write(isolation:_:)``, and the errors of `chunks`.
     @discardableResult
     public func write<Key: StoreKey, Chunks: AsyncSequence>(
         _ chunks: Chunks, for key: Key, in collection: StoreCollection<Key, [UInt8]>, expiresAt expiry: Date? = nil

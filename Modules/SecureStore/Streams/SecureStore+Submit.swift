@@ -1,5 +1,5 @@
 extension SecureStore {
-    /// As ``write(_:)``, without waiting: queues the change for the writer thread and returns.
+    /// As ``write(isolation:_:)``, without waiting: queues the change for the writer thread and returns.
     ///
     /// - Parameter finish: called once, on the writer thread, when the change is durable or has failed; at once if the
     ///   store is closed. Must not block.

@@ -49,7 +49,9 @@ struct RelayStore: Sendable {
     }
 
     /// Changes what the relay is, and nothing else of it: the feed and a renewal may write at the same time.
-    func change(_ edit: @escaping @Sendable (inout RelayMembership) -> Void) async throws {
+    func change(
+        isolation: isolated (any Actor)? = #isolation, _ edit: @escaping @Sendable (inout RelayMembership) -> Void
+    ) async throws {
         try await store.write { [memberships] transaction in
             guard var membership = try transaction.value(for: "relay", in: memberships) else { return }
             edit(&membership)
