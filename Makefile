@@ -129,8 +129,10 @@ sanitize: dependencies ## The tests under AddressSanitizer, then under ThreadSan
 mutants: dependencies ## Switches named security checks off, one by one; each must turn a test red.
 	SWIFT="$(SWIFT)" Tests/Mutants/run $(MUTANTS)
 
-lint: ## Checks the format, the words of comments, that every message of the program is reviewed, and every mutant's place.
+lint: ## Checks the format, a feature that is not to be used, the words of comments, that every message of the program is reviewed, and every mutant's place.
 	$(SWIFT) format lint --strict --recursive $(lint_folders)
+	@if git grep -nE 'nonisolated\(nonsending\)|"NonisolatedNonsendingByDefault"' -- $(lint_folders); then \
+		echo 'Swift 6.3 returns from such functions on another executor: Docs/Concurrency.md, "Executors".' >&2; exit 1; fi
 	Tests/Scripts/words README.md Docs/*.md $(wildcard Modules/*/*.docc/*.md Plugins/*/*.docc/*.md)
 	Tests/Scripts/messages
 	SWIFT="$(SWIFT)" Tests/Mutants/run --check

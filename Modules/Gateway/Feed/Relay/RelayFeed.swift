@@ -166,9 +166,9 @@ extension RelayFeed {
         applied.change { $0 = max($0 ?? 0, state.revision) }
         ticks.tell(())
         guard isTrustNew || areControlsNew else { return }
-        choice.addresses = state.controls
-        controls.set(state.controls)
         let known = membership
+        choice.addresses = known.controls
+        controls.set(known.controls)
         try await store.change { ($0.trust, $0.controls) = (known.trust, known.controls) }
     }
 
