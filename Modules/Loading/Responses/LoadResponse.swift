@@ -40,12 +40,14 @@ extension LoadAnswer where Body == ResponseBody {
     ///
     /// - Throws: `responseTooLarge` for a body of more than `limit`; otherwise the body's error.
     package func collected(upTo limit: ByteCount) async throws(LoadError) -> LoadAnswer<[UInt8]> {
-        with(try await body.collect(upTo: limit))
+        let bytes = try await body.collect(upTo: limit)
+        var answer = self
+        return answer.taken(with: bytes)
     }
 
-    /// The answer with all bytes of its body.
-    package consuming func with(_ bytes: [UInt8]) -> LoadAnswer<[UInt8]> {
-        // The facts are moved: a field that is read from a consumed answer would be copied.
+    /// The answer with all bytes of its body. The facts are moved out of this one, since the compiler copies all of a
+    /// parameter that is consumed.
+    package mutating func taken(with bytes: [UInt8]) -> LoadAnswer<[UInt8]> {
         var moved = LoadFacts()
         swap(&moved, &facts)
         var answer = LoadAnswer<[UInt8]>(head: head, url: url, body: bytes, facts: moved)

@@ -199,9 +199,9 @@ final class HTTP1Connection: HTTPConnection, IdleConnection, DescriptorHandler, 
 
     /// Changes ``sending`` apart and puts it back, so that exclusive access to it costs nothing at run time.
     private func change<Result>(_ change: (inout RequestSending) -> Result) -> Result {
-        var changed = sending
-        sending = RequestSending()
-        defer { sending = changed }
+        var changed = RequestSending()
+        swap(&changed, &sending)
+        defer { swap(&changed, &sending) }
         return change(&changed)
     }
 

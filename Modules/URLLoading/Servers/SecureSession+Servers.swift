@@ -30,14 +30,14 @@ extension SecureSession {
         try admit()
         try running.begin()
         defer { running.end() }
-        let response = try await first(request, of: servers, collectsUpTo: limit, delegate)
+        var response = try await first(request, of: servers, collectsUpTo: limit, delegate)
         guard let bytes = try response.body.held(upTo: limit) else {
             let answer = try await response.collected(upTo: limit)
             try period.check()
             return answer
         }
         try period.check()
-        return response.with(bytes)
+        return response.taken(with: bytes)
     }
 
     /// The same for a `GET` of a path over `https`.

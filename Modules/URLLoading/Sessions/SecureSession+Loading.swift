@@ -98,14 +98,14 @@ extension SecureSession {
         try admit()
         try running.begin()
         defer { running.end() }
-        let response = try await admitted(request, collectsUpTo: limit, delegate)
+        var response = try await admitted(request, collectsUpTo: limit, delegate)
         guard let bytes = try response.body.held(upTo: limit) else {
             let answer = try await response.collected(upTo: limit)
             try period.check()
             return answer
         }
         try period.check()
-        return response.with(bytes)
+        return response.taken(with: bytes)
     }
 
     /// Sends a body and collects that of the answer.
