@@ -68,13 +68,14 @@ public final class SocketSystem: InstancePart {
     }
 
     /// Opens a stream for as long as `body` runs. If `body` returns, our side is ended once everything is sent, and the
-    /// server has ``SocketConfiguration/closeTimeout`` to end its own. If `body` throws, the stream is reset.
+    /// server has ``SocketConfiguration/closeTimeout`` to end its own. If `body` throws, the stream is reset. It runs on
+    /// the caller's actor, which is `isolation`.
     ///
     /// - Throws: what `body` throws; `LoadError` if no connection was made; `CancellationError` if the task was
     ///   cancelled before there was a connection.
     public func withConnection<Result>(
         to address: String, isSecure: Bool, _ configuration: SocketConfiguration = SocketConfiguration(),
-        _ body: (ByteStream) async throws -> Result
+        isolation: isolated (any Actor)? = #isolation, _ body: (ByteStream) async throws -> Result
     ) async throws -> Result {
         let stream: ByteStream
         do throws(LoadError) {

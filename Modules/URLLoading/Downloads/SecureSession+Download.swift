@@ -11,6 +11,7 @@ extension SecureSession {
     /// - Parameters:
     ///   - request: what is loaded.
     ///   - path: the target. An existing file is replaced and its mode kept. The directory must exist.
+    ///   - isolation: the caller's actor, on which the closures run.
     ///   - progress: called on the caller's task with the head, after each chunk, and never after the return.
     ///   - isKept: whether the body of a response with this head becomes the file; by default that of a successful
     ///     (2xx) one. The body of any other response is not read, and the target is not touched.
@@ -18,17 +19,17 @@ extension SecureSession {
     /// - Throws: `fileSystem` if the file cannot be written, and all that ``bytes(for:delegate:)`` throws.
     @discardableResult
     public func download(
-        for request: LoadRequest, to path: String,
+        for request: LoadRequest, to path: String, isolation: isolated (any Actor)? = #isolation,
         progress: (TransferProgress) -> Void = { _ in },
         keeping isKept: (HTTPResponse) -> Bool = { $0.status.kind == .successful }
     ) async throws(LoadError) -> HTTPResponse {
         try await downloadResponse(for: request, to: path, keeping: isKept, progress: progress).head
     }
 
-    /// As ``download(for:to:keeping:progress:)``, with the facts of the load; the body was read or discarded.
+    /// As ``download(for:to:isolation:progress:keeping:)``, with the facts of the load; the body was read or discarded.
     package func downloadResponse(
         for request: LoadRequest, to path: String, keeping isKept: (HTTPResponse) -> Bool,
-        progress: (TransferProgress) -> Void
+        isolation: isolated (any Actor)? = #isolation, progress: (TransferProgress) -> Void
     ) async throws(LoadError) -> LoadResponse {
         try await downloadResponse(
             for: request, to: path, keeping: isKept, from: DownloadSource(session: self), progress: progress)
@@ -36,7 +37,7 @@ extension SecureSession {
 
     func downloadResponse(
         for request: LoadRequest, to path: String, keeping isKept: (HTTPResponse) -> Bool, from source: DownloadSource,
-        progress: (TransferProgress) -> Void
+        isolation: isolated (any Actor)? = #isolation, progress: (TransferProgress) -> Void
     ) async throws(LoadError) -> LoadResponse {
         var request = request
         if !request.headerFields.contains(where: { $0.name == .acceptEncoding }) {
@@ -54,7 +55,8 @@ extension SecureSession {
     }
 
     private func copy(
-        _ response: LoadResponse, to file: borrowing DownloadFile, progress: (TransferProgress) -> Void
+        _ response: LoadResponse, to file: borrowing DownloadFile, isolation: isolated (any Actor)? = #isolation,
+        progress: (TransferProgress) -> Void
     ) async throws(LoadError) {
         let total = response.head.headerFields[.contentLength].flatMap { Int64($0) }
         var completed: Int64 = 0

@@ -3,8 +3,8 @@ public import SallyportCore
 public import SallyportLoading
 
 extension SecureSession {
-    /// As ``download(for:to:progress:keeping:)``, and continues an earlier call for the same request and target that
-    /// was ended by a failure, by cancellation or by the end of the process.
+    /// As ``download(for:to:isolation:progress:keeping:)``, and continues an earlier call for the same request and
+    /// target that was ended by a failure, by cancellation or by the end of the process.
     ///
     /// The received bytes are kept in hidden files beside the target (`.NAME.partial`, `.NAME.resume`), with the
     /// response's strong validator; the rest is requested with `Range` and `If-Range` (RFC 9110 §14.2, §13.1.5). If the
@@ -15,16 +15,17 @@ extension SecureSession {
     /// - Parameters:
     ///   - request: a GET without a body and without `Range` or `If-Range` of its own.
     ///   - path: the target; the same as in the earlier call.
+    ///   - isolation: the caller's actor, on which the closures run.
     ///   - progress: begins with the bytes that are already on the disk.
     ///   - isKept: whether the body of a response with this head becomes the file; by default that of a successful
     ///     (2xx) one.
     /// - Returns: the head of the last response: 206 if only the rest was loaded.
     /// - Throws: `invalidRequest` for any other kind of request; `fileSystem` if another download writes the same
     ///   target, or if a hidden file is not a regular file of mode 0600, belongs to another user or has other names,
-    ///   since another user may have planted it; and all that ``download(for:to:progress:keeping:)`` throws.
+    ///   since another user may have planted it; and all that ``download(for:to:isolation:progress:keeping:)`` throws.
     @discardableResult
     public func resumeDownload(
-        for request: LoadRequest, to path: String,
+        for request: LoadRequest, to path: String, isolation: isolated (any Actor)? = #isolation,
         progress: (TransferProgress) -> Void = { _ in },
         keeping isKept: (HTTPResponse) -> Bool = { $0.status.kind == .successful }
     ) async throws(LoadError) -> HTTPResponse {
@@ -34,10 +35,11 @@ extension SecureSession {
     /// Removes what downloads to a target left that did not come to their end.
     public static func removePartialDownload(to path: String) throws(LoadError) { try PartialFile.remove(for: path) }
 
-    /// As ``resumeDownload(for:to:progress:keeping:)``, with the facts of the load; the body was read or discarded.
+    /// As ``resumeDownload(for:to:isolation:progress:keeping:)``, with the facts of the load; the body was read or
+    /// discarded.
     package func resumedResponse(
         for request: LoadRequest, to path: String, keeping isKept: (HTTPResponse) -> Bool,
-        progress: (TransferProgress) -> Void
+        isolation: isolated (any Actor)? = #isolation, progress: (TransferProgress) -> Void
     ) async throws(LoadError) -> LoadResponse {
         try await resumedResponse(
             for: request, to: path, keeping: isKept, from: DownloadSource(session: self), progress: progress)
@@ -45,7 +47,7 @@ extension SecureSession {
 
     func resumedResponse(
         for request: LoadRequest, to path: String, keeping isKept: (HTTPResponse) -> Bool, from source: DownloadSource,
-        progress: (TransferProgress) -> Void
+        isolation: isolated (any Actor)? = #isolation, progress: (TransferProgress) -> Void
     ) async throws(LoadError) -> LoadResponse {
         let fields = request.headerFields
         guard request.method == .get, request.body == nil, fields[.range] == nil, fields[.ifRange] == nil else {
@@ -82,7 +84,8 @@ extension SecureSession {
 
     private func goOn(
         _ request: LoadRequest, with response: LoadResponse, file: inout PartialFile,
-        keeping isKept: (HTTPResponse) -> Bool, progress: (TransferProgress) -> Void
+        keeping isKept: (HTTPResponse) -> Bool, isolation: isolated (any Actor)? = #isolation,
+        progress: (TransferProgress) -> Void
     ) async throws(LoadError) -> Outcome {
         guard var record = file.record else { return .useless }
         switch record.take(response.head) {
@@ -104,7 +107,8 @@ extension SecureSession {
     }
 
     private func copy(
-        _ response: LoadResponse, to file: inout PartialFile, progress: (TransferProgress) -> Void
+        _ response: LoadResponse, to file: inout PartialFile, isolation: isolated (any Actor)? = #isolation,
+        progress: (TransferProgress) -> Void
     ) async throws(LoadError) {
         do throws(LoadError) {
             let length = response.head.headerFields[.contentLength].flatMap { Int64($0) }

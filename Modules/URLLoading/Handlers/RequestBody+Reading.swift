@@ -10,9 +10,15 @@ extension RequestBody {
     ///
     /// A body that can be read once only (`isReplayable`) is read once, by the handler.
     ///
+    /// - Parameters:
+    ///   - isolation: the caller's actor, on which `consume` runs.
+    ///   - consume: takes a chunk.
     /// - Throws: `requestBodyFailed` if the producer threw; `fileSystem`; `cancelled` with the task; what `consume`
     ///   throws, which ends the producer.
-    public func read(_ consume: ([UInt8]) async throws(LoadError) -> Void) async throws(LoadError) {
+    public func read(
+        isolation: isolated (any Actor)? = #isolation,
+        _ consume: ([UInt8]) async throws(LoadError) -> Void
+    ) async throws(LoadError) {
         switch source {
         case .bytes(let bytes): try await Self.hand(bytes, to: consume)
         case .file(let path): try await BodyFile.read(path, consume)
@@ -23,7 +29,7 @@ extension RequestBody {
     /// Reads the whole body.
     ///
     /// - Parameter limit: one byte more ends with `requestBodyFailed`.
-    /// - Throws: as ``read(_:)``.
+    /// - Throws: as ``read(isolation:_:)``.
     public func collect(upTo limit: ByteCount) async throws(LoadError) -> [UInt8] {
         var body: [UInt8] = []
         try await read { (chunk) throws(LoadError) in
@@ -36,7 +42,8 @@ extension RequestBody {
     }
 
     private static func hand(
-        _ bytes: [UInt8], to consume: ([UInt8]) async throws(LoadError) -> Void
+        _ bytes: [UInt8], isolation: isolated (any Actor)? = #isolation,
+        to consume: ([UInt8]) async throws(LoadError) -> Void
     ) async throws(LoadError) {
         for start in stride(from: 0, to: bytes.count, by: BodyFile.chunkSize) {
             if Task.isCancelled { throw .cancelled() }
@@ -46,6 +53,7 @@ extension RequestBody {
 
     private static func read(
         from produce: @escaping @Sendable (RequestBodyWriter) async throws -> Void,
+        isolation: isolated (any Actor)? = #isolation,
         _ consume: ([UInt8]) async throws(LoadError) -> Void
     ) async throws(LoadError) {
         let pipe = BodyPipe()
@@ -90,7 +98,8 @@ private struct BodyFile: ~Copyable {
     }
 
     static func read(
-        _ path: String, _ consume: ([UInt8]) async throws(LoadError) -> Void
+        _ path: String, isolation: isolated (any Actor)? = #isolation,
+        _ consume: ([UInt8]) async throws(LoadError) -> Void
     ) async throws(LoadError) {
         let file = try BodyFile(path)
         while true {

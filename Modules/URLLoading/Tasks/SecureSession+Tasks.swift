@@ -37,13 +37,13 @@ extension SecureSession {
     }
 
     /// A task that loads a request into a file, which appears only when the body is whole and synced to disk: as
-    /// ``download(for:to:progress:keeping:)``. Its value is the head of the answer.
+    /// ``download(for:to:isolation:progress:keeping:)``. Its value is the head of the answer.
     ///
     /// - Parameters:
     ///   - request: what is loaded.
     ///   - path: the target; a file that stands there is replaced. Its directory must exist.
     ///   - isResumable: continues an earlier download that was interrupted, as
-    ///     ``resumeDownload(for:to:progress:keeping:)``.
+    ///     ``resumeDownload(for:to:isolation:progress:keeping:)``.
     ///   - options: priority, and when the task begins.
     ///   - delegate: answers this load's questions before the session's does.
     ///   - isKept: whether an answer with this head becomes the file.
