@@ -1,4 +1,4 @@
-public import SallyportCore
+import SallyportCore
 public import SallyportLoading
 public import SallyportURLLoading
 

@@ -64,7 +64,7 @@ struct OutsidePlugins {
             _ = try await session.data(for: .get(url))
             show("\(url) fails with \(code)", false)
         } catch {
-            show("\(url) fails with \(code)", (error as? LoadError)?.code == code)
+            show("\(url) fails with \(code)", error.code == code)
         }
     }
 }
