@@ -67,9 +67,9 @@ public final class SocketSystem: InstancePart {
         try await connect(SocketTarget(endpoint: endpoint, isSecure: isSecure, configuration: configuration))
     }
 
-    /// Opens a stream for as long as `body` runs. If `body` returns, our side is ended once everything is sent, and the
-    /// server has ``SocketConfiguration/closeTimeout`` to end its own. If `body` throws, the stream is reset. It runs on
-    /// the caller's actor, which is `isolation`.
+    /// Opens a stream for as long as `body` runs, on the caller's actor (`isolation`). If `body` returns, our side is
+    /// ended once everything is sent, and the server has ``SocketConfiguration/closeTimeout`` to end its own. If `body`
+    /// throws, the stream is reset.
     ///
     /// - Throws: what `body` throws; `LoadError` if no connection was made; `CancellationError` if the task was
     ///   cancelled before there was a connection.
