@@ -5,6 +5,9 @@ internal import SallyportEventLoop
 
 /// An accepted connection, on an event loop. One task may read while another writes.
 ///
+/// Reading and writing are for tasks that prefer the loop, as all tasks of a door do: they are on its thread, so the
+/// actor's state is theirs without a pass through the loop's queue. On another thread these calls trap.
+///
 /// It is watched for what a task waits for. Readiness that finds no waiting task is noted and ends the watch, so that a
 /// reader that comes back at once costs no call into the kernel.
 actor DoorSocket: DescriptorHandler {
@@ -41,26 +44,24 @@ actor DoorSocket: DescriptorHandler {
     // MARK: Reading
 
     /// The next bytes; nil once the program has ended its side.
-    func read() async throws(Lost) -> [UInt8]? {
+    nonisolated func read() async throws(Lost) -> [UInt8]? {
         while true {
-            guard !isClosed else { throw Lost() }
-            if isReadable {
-                switch try receive() {
-                case .bytes(let bytes): return bytes
-                case .end: return nil
-                case .nothing: isReadable = false
-                }
-            }
-            await withCheckedContinuation { reader in
-                self.reader = reader
-                watch(for: .read)
+            switch receive() {
+            case .bytes(let bytes): return bytes
+            case .end: return nil
+            case .lost: throw Lost()
+            case .nothing: await withCheckedContinuation { reader in assumeIsolated { $0.wait(toRead: reader) } }
             }
         }
     }
 
-    private enum Received { case bytes([UInt8]), end, nothing }
+    private enum Received { case bytes([UInt8]), end, nothing, lost }
 
-    private func receive() throws(Lost) -> Received {
+    private nonisolated func receive() -> Received { assumeIsolated { $0.received() } }
+
+    private func received() -> Received {
+        guard !isClosed else { return .lost }
+        guard isReadable else { return .nothing }
         let room = expectsMuch ? Self.largeRead : Self.smallRead
         var result = 0
         let bytes = unsafe [UInt8](unsafeUninitializedCapacity: room) { buffer, count in
@@ -68,7 +69,8 @@ actor DoorSocket: DescriptorHandler {
             count = max(0, result)
         }
         guard result >= 0 else {
-            guard errno == EAGAIN else { throw Lost() }
+            guard errno == EAGAIN else { return .lost }
+            isReadable = false
             return .nothing
         }
         guard result > 0 else { return .end }
@@ -79,27 +81,45 @@ actor DoorSocket: DescriptorHandler {
         return .bytes(result < room / 2 ? unsafe bytes.withUnsafeBufferPointer { unsafe Array($0) } : bytes)
     }
 
+    private func wait(toRead reader: CheckedContinuation<Void, Never>) {
+        self.reader = reader
+        watch(for: .read)
+    }
+
     // MARK: Writing
 
     /// Sends bytes; returns when the kernel has taken all of them.
-    func write(_ bytes: [UInt8]) async throws(Lost) {
+    nonisolated func write(_ bytes: [UInt8]) async throws(Lost) {
         var position = 0
         while position < bytes.count {
-            guard !isClosed else { throw Lost() }
-            let sent = unsafe bytes[position...].withUnsafeBytes {
-                unsafe send(descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL))
-            }
-            if sent >= 0 {
-                position += sent
-                continue
-            }
-            guard errno == EAGAIN || errno == EINTR else { throw Lost() }
-            guard errno == EAGAIN else { continue }
-            await withCheckedContinuation { writer in
-                self.writer = writer
-                watch(for: .write)
+            let rest = bytes[position...]
+            switch send(rest) {
+            case .bytes(let count): position += count
+            case .lost: throw Lost()
+            case .nothing: await withCheckedContinuation { writer in assumeIsolated { $0.wait(toWrite: writer) } }
             }
         }
+    }
+
+    private enum Sent { case bytes(Int), nothing, lost }
+
+    private nonisolated func send(_ bytes: ArraySlice<UInt8>) -> Sent { assumeIsolated { $0.sent(bytes) } }
+
+    private func sent(_ bytes: ArraySlice<UInt8>) -> Sent {
+        guard !isClosed else { return .lost }
+        var result = 0
+        repeat {
+            result = unsafe bytes.withUnsafeBytes {
+                unsafe Glibc.send(descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL))
+            }
+        } while result < 0 && errno == EINTR
+        guard result < 0 else { return .bytes(result) }
+        return errno == EAGAIN ? .nothing : .lost
+    }
+
+    private func wait(toWrite writer: CheckedContinuation<Void, Never>) {
+        self.writer = writer
+        watch(for: .write)
     }
 
     /// Ends our side; reading goes on.

@@ -53,6 +53,30 @@ import Testing
         #expect(client.requests[0].headerFields[.acceptEncoding] == "identity")
     }
 
+    /// Keeps the steps of its download in its own state, as the actor of an app does.
+    private actor Shelf {
+        private(set) var steps: [TransferProgress] = []
+
+        func download(in session: SecureSession, to target: String) async throws {
+            try await session.download(for: .get("http://a.example/"), to: target) { steps.append($0) }
+        }
+
+        func resume(in session: SecureSession, to target: String) async throws {
+            try await session.resumeDownload(for: .get("http://a.example/"), to: target) { steps.append($0) }
+        }
+    }
+
+    @Test(arguments: [false, true]) func theStepsOfAnActorsDownloadReachItsState(isResumed: Bool) async throws {
+        let (session, _) = session(StubAnswer(fields: [.contentLength: "2"], chunks: [[1], [2]]))
+        let shelf = Shelf()
+        if isResumed {
+            try await shelf.resume(in: session, to: target)
+        } else {
+            try await shelf.download(in: session, to: target)
+        }
+        #expect(await shelf.steps.map(\.completed) == [0, 1, 2])
+    }
+
     @Test func anUnknownTotalHasNoFraction() async throws {
         let (session, _) = session(StubAnswer(chunks: [[1]]))
         var progress: [TransferProgress] = []

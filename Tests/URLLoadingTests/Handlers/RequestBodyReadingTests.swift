@@ -33,6 +33,25 @@ import Testing
         }
     }
 
+    /// Counts what it reads in its own state, as a handler that is an actor does.
+    private actor Counter {
+        private(set) var count = 0
+
+        func read(_ body: RequestBody) async throws {
+            try await body.read { (chunk) throws(LoadError) in count += chunk.count }
+        }
+    }
+
+    @Test func anActorReadsIntoItsState() async throws {
+        let folder = try TemporaryDirectory()
+        try folder.write("12345", to: "body")
+        let counter = Counter()
+        try await counter.read(.bytes(Self.bytes))
+        try await counter.read(.file(folder.file("body")))
+        try await counter.read(.once { try await $0.write(Self.bytes) })
+        #expect(await counter.count == 400_005)
+    }
+
     @Test func aStreamIsReadAsFastAsItIsTaken() async throws {
         let written = Lock(0)
         let body = RequestBody.restartable { writer in
