@@ -20,7 +20,8 @@ enum kind { OPENED = 1, WROTE, TRUNCATED, SYNCED, SYNCED_DIRECTORY, RENAMED, UNL
 enum { TRUNCATING = 1, DURABLE = 1, DESCRIPTORS = 4096, PATHS = 2048 };
 
 static pthread_mutex_t mutex = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
-static int output = -1;
+// Set last: other threads of the process call these functions while it starts.
+static _Atomic int output = -1;
 static char root[PATHS];
 static const char *fault = "";
 static uint32_t opened;
@@ -58,8 +59,9 @@ void disk_recorder_start(void) {
     if (!path || !directory) return;
     if (getenv("SALLYPORT_RECORD_FAULT")) fault = getenv("SALLYPORT_RECORD_FAULT");
     snprintf(root, sizeof root, "%s", directory);
-    output = REAL(open)(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-    if (output < 0) abort();
+    int file = REAL(open)(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    if (file < 0) abort();
+    output = file;
 }
 
 static int opening(const char *path, int flags, mode_t mode) {
