@@ -84,15 +84,19 @@ extension Connector {
 
     // MARK: Straight on
 
-    /// The request for the transport and its path, if nothing has to be awaited before it is sent, and nothing is
-    /// recorded; else nil, and ``exchange(_:by:in:with:after:)`` sends the request.
+    /// Whether nothing has to be awaited before a request is sent, and nothing is recorded. If not,
+    /// ``exchange(_:by:in:with:after:)`` sends the request.
+    package nonisolated func goesStraight(
+        _ known: KnownWays.Known, in context: LoadContext, with ways: KnownWays
+    ) -> Bool {
+        guard known.secondary == nil, !context.isToBeSigned, context.recorder == nil else { return false }
+        return !known.isSecure || !mayBeAsked(known.path, ways.settings, hasResponder: context.hasResponder)
+    }
+
+    /// The request for the transport, and its path.
     package nonisolated func straightOrder(
         for request: LoadRequest, by known: KnownWays.Known, in context: LoadContext, with ways: KnownWays
-    ) throws(LoadError) -> (ExchangeRequest, ConnectionPath)? {
-        guard known.secondary == nil, !context.isToBeSigned, context.recorder == nil,
-            !(known.isSecure
-                && mayBeAsked(known.path, ways.settings, hasResponder: context.responder != nil))
-        else { return nil }
+    ) throws(LoadError) -> (ExchangeRequest, ConnectionPath) {
         let proxy = try proxy(for: request, by: known, in: context)
         let fields = try fields(of: request, through: proxy, in: context, with: ways)
         return order(for: request, saying: fields, by: known, through: proxy, in: context, with: ways)
@@ -203,7 +207,7 @@ extension Connector {
         after failure: LoadError?
     ) async throws(LoadError) -> (ExchangeResponse, Bool) {
         let isSecure = order.request.url.isSecure
-        if failure == nil, isSecure, mayBeAsked(order.path, ways.settings, hasResponder: context.responder != nil) {
+        if failure == nil, isSecure, mayBeAsked(order.path, ways.settings, hasResponder: context.hasResponder) {
             return try await ask(about: order, to: endpoint, in: context, with: ways)
         }
         do throws(LoadError) {

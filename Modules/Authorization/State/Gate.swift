@@ -13,10 +13,14 @@ final class Gate: Sendable {
 
     /// A running lease. Two clocks count: the wall clock, which may be ahead, and the machine's own clock, which cannot
     /// be set and includes suspension, as no coarse clock does. A lease ends at a whole second.
-    struct Lease: PolicyLease {
-        let end: Int64
-        let mark: TimeMark
-        let clock: any AuthorizationClock
+    final class Lease: PolicyLease {
+        private let end: Int64
+        private let mark: TimeMark
+        private let clock: any AuthorizationClock
+
+        init(end: Int64, mark: TimeMark, clock: any AuthorizationClock) {
+            (self.end, self.mark, self.clock) = (end, mark, clock)
+        }
 
         var isOver: Bool { mark.leaseTime(wall: clock.wall, uptime: clock.uptime) >= end }
     }

@@ -100,8 +100,9 @@ public struct CacheStage: LoadStage {
     private func key(
         of request: LoadRequest, in context: LoadContext, for cache: SecureCache
     ) -> (key: RequestKey, trust: TrustScope) {
-        var trust = context.trust.scope(of: request.url, asksApp: context.responder != nil)
-        let usesJar = request.differing?.options.handlesCookies ?? context.trust.handlesCookies
+        let scopes = context.trust
+        var trust = scopes.scope(of: request.url, asksApp: context.hasResponder)
+        let usesJar = request.differing?.options.handlesCookies ?? scopes.handlesCookies
         if !usesJar { trust = trust.withoutJar(sendsCookies: request.headerFields.contains(.cookie)) }
         return (cache.keys.key(of: request.url, context.principal, trust), trust)
     }

@@ -46,7 +46,7 @@ extension CachedLoad {
         switch rules.decide(stored.answer, now: now) {
         case .use(let isStale):
             return .used(answered(with: consume stored, part, decision, isStale ? .stale : .hit, at: now))
-        case .useAndValidate where staysInside || context.responder == nil:
+        case .useAndValidate where staysInside || !context.hasResponder:
             if !staysInside { validateBehind(stored) }
             return .used(answered(with: stored, part, decision, .stale, at: now))
         case .useAndValidate:

@@ -27,7 +27,7 @@ package final class PolicyEdition: Sendable {
 }
 
 /// The time for which a policy is valid.
-package protocol PolicyLease: Sendable {
+package protocol PolicyLease: AnyObject, Sendable {
     /// Read twice for each request: must cost no more than reading clocks.
     var isOver: Bool { get }
 }

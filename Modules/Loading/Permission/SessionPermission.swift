@@ -2,7 +2,7 @@ internal import SallyportBase
 package import SallyportCore
 
 /// What lets the loads and streams of a session go on: that the session lasts, and that access is not withdrawn.
-package protocol SessionPermission: Sendable {
+package protocol SessionPermission: AnyObject, Sendable {
     /// Each request asks, so this costs two atomic reads.
     ///
     /// - Throws: `notAuthorized`, `withdrawn` or `sessionInvalidated` once the session has ended.

@@ -22,6 +22,11 @@ public struct LoadAnswer<Body: Sendable>: Sendable {
         self.facts = facts
     }
 
+    package init(head: HTTPResponse, url: RequestURL, body: Body, facts: LoadFacts, recorder: LoadRecorder?) {
+        self.init(head: head, url: url, body: body, facts: facts)
+        self.recorder = recorder
+    }
+
     /// The record of the load so far; complete once the body was read to its end. Nil unless the load is recorded; see
     /// ``LoadOptions/isRecorded``.
     public var record: LoadRecord? { recorder?.record }
@@ -50,9 +55,7 @@ extension LoadAnswer where Body == ResponseBody {
     package mutating func taken(with bytes: [UInt8]) -> LoadAnswer<[UInt8]> {
         var moved = LoadFacts()
         swap(&moved, &facts)
-        var answer = LoadAnswer<[UInt8]>(head: head, url: url, body: bytes, facts: moved)
-        answer.recorder = recorder
-        return answer
+        return LoadAnswer<[UInt8]>(head: head, url: url, body: bytes, facts: moved, recorder: recorder)
     }
 
     /// The header fields that the server sent in response to this very request. For a response from the cache, these

@@ -106,7 +106,7 @@ package struct Descent: Sendable {
         var before: LoadRequest?
         if var changed = passage.request.take() {
             swap(&request, &changed)
-            before = changed
+            before = consume changed
         }
         steps.append(Step(interests: passage.interests, note: passage.note, before: before))
     }

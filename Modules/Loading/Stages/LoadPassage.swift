@@ -30,7 +30,8 @@ public struct LoadPassage: Sendable {
     ///   - request: the changed request; nil if it is unchanged.
     ///   - note: further data for that call. Up to 24 bytes need no allocation.
     public static func passes(
-        watching interests: AnswerInterests = [], as request: LoadRequest? = nil, note: (any Sendable)? = nil
+        watching interests: AnswerInterests = [], as request: consuming LoadRequest? = nil,
+        note: (any Sendable)? = nil
     ) -> LoadPassage {
         LoadPassage(isPassed: true, interests: interests, request: request, note: note)
     }

@@ -1,3 +1,5 @@
+internal import HTTPTypes
+
 /// Collects the head of an answer, then its body in chunks. A value.
 struct Download {
     /// Chunks are passed on at this size, or at the end of a turn. They are smaller than the size from which malloc
@@ -26,6 +28,10 @@ struct Download {
 
     /// Gives the head's fields to the next one of the connection.
     mutating func takeFields() -> FieldList { head.takeFields() }
+
+    /// The final answer's head, and the fields of the hints before it. Mutating, so that both are read in place: a
+    /// getter would be given a copy of all that was received.
+    mutating func answer() -> (head: HTTPResponse, hints: [HTTPFields]) { (head.response, head.earlyHints) }
 
     /// Nil before the head is whole.
     var framing: AnswerFraming? { head.isWhole ? head.framing : nil }

@@ -23,11 +23,12 @@ struct ExchangeNotes {
 // The facts of an exchange once it has a response, or has ended.
 extension Exchange {
     func response(_ body: ResponseBody) -> ExchangeResponse {
-        var facts = HopFacts(url: request.url, over: connectionFacts)
+        var facts = HopFacts(url: handle.request.url, over: connectionFacts)
         facts.timing = timing
         facts.retries = state.retries
-        facts.earlyHints = download.head.earlyHints
-        return ExchangeResponse(head: download.head.response, body: body, facts: facts)
+        let (head, hints) = download.answer()
+        facts.earlyHints = hints
+        return ExchangeResponse(head: head, body: body, facts: facts)
     }
 
     func report(_ failure: LoadError?) {

@@ -16,7 +16,7 @@ struct ExchangeState {
     /// A byte of the request was sent over one of our own connections, in any attempt.
     private(set) var hasSentBytes = false
 
-    init(_ request: ExchangeRequest) {
+    init(_ request: borrowing ExchangeRequest) {
         answer = AnswerState(request)
         sends = SendRule(isIdempotent: request.isIdempotent, requiredConnection: request.requiredConnection)
         clock = ExchangeClock(due: request.due, idleTimeout: request.idleTimeout)
@@ -143,7 +143,7 @@ struct AnswerState {
     let isHead: Bool
     private let collectsUpTo: Int?
 
-    init(_ request: ExchangeRequest) {
+    init(_ request: borrowing ExchangeRequest) {
         asksToContinue = request.asksToContinue
         isHead = request.method != .get && request.method == .head
         collectsUpTo = request.collectsUpTo?.bytes

@@ -114,8 +114,9 @@ final class HTTP1Connection: HTTPConnection, IdleConnection, DescriptorHandler, 
     private func begin(_ exchange: Exchange) {
         exchange.download.expectsHTTP1(after: lastFields.take() ?? FieldList(remembers: true))
         var head = change { $0.takeStorage() }
-        let body = exchange.handle.body
-        RequestHead.append(exchange.request, with: body, to: &head, host: hostLine)
+        let handle = exchange.handle
+        let body = handle.body
+        RequestHead.append(handle.request, with: body, to: &head, host: hostLine)
         headBytes = head.count
         let awaitsContinue = exchange.state.answer.asksToContinue
         sending = RequestSending(

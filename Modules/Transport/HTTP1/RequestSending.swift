@@ -123,7 +123,7 @@ struct RequestSending {
 enum RequestHead {
     /// - Parameter host: the end of the request line, and the line `Host`.
     static func append(
-        _ request: ExchangeRequest, with body: UploadSource, to bytes: inout [UInt8], host: [UInt8]
+        _ request: borrowing ExchangeRequest, with body: UploadSource, to bytes: inout [UInt8], host: [UInt8]
     ) {
         let url = request.url
         bytes.reserveCapacity(bytes.count + 512)
@@ -145,7 +145,7 @@ enum RequestHead {
         Array(" HTTP/1.1\r\nHost: \(request.url.hostField)\r\n".utf8)
     }
 
-    private static func appendFields(of request: ExchangeRequest, to bytes: inout [UInt8]) {
+    private static func appendFields(of request: borrowing ExchangeRequest, to bytes: inout [UInt8]) {
         var saysAccept = false
         for field in request.headerFields where !HeaderLines.isOwnField(field.name) {
             if field.name == .accept { saysAccept = true }
@@ -161,7 +161,7 @@ enum RequestHead {
     }
 
     private static func appendFraming(
-        of request: ExchangeRequest, with body: UploadSource, to bytes: inout [UInt8]
+        of request: borrowing ExchangeRequest, with body: UploadSource, to bytes: inout [UInt8]
     ) {
         guard body.hasBody || UploadSource.expectsBody(request.method) else { return }
         if body.isChunked {

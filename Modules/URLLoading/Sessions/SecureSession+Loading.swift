@@ -50,6 +50,17 @@ extension SecureSession {
         _ request: LoadRequest, collectsUpTo limit: ByteCount?, _ delegate: (any SessionDelegate)?,
         control: (any TransferControl)? = nil
     ) async throws(LoadError) -> LoadResponse {
+        guard configuration.additionalHeaders.isEmpty else {
+            return try await prepared(request, collectsUpTo: limit, delegate, control: control)
+        }
+        let context = context(for: request, collectsUpTo: limit, delegate: delegate, control: control)
+        return try await load(request, admittedIn: context)
+    }
+
+    private func prepared(
+        _ request: LoadRequest, collectsUpTo limit: ByteCount?, _ delegate: (any SessionDelegate)?,
+        control: (any TransferControl)?
+    ) async throws(LoadError) -> LoadResponse {
         let request = prepared(request)
         let context = context(for: request, collectsUpTo: limit, delegate: delegate, control: control)
         return try await load(request, admittedIn: context)

@@ -31,12 +31,13 @@ struct ConnectorStage: LoadStage {
             try ways.checkSession()
             try checkMayLeave(request)
             let known = try connector.known(for: request, in: context, with: ways)
-            guard
-                let (sent, path) = try connector.straightOrder(for: request, by: known, in: context, with: ways)
-            else { return try await connector.exchange(request, by: known, in: context, with: ways) }
+            guard connector.goesStraight(known, in: context, with: ways) else {
+                return try await connector.exchange(request, by: known, in: context, with: ways)
+            }
+            let (order, path) = try connector.straightOrder(for: request, by: known, in: context, with: ways)
             let response: ExchangeResponse
             do throws(LoadError) {
-                response = try await connector.client.exchange(sent, via: path)
+                response = try await connector.client.exchange(consume order, via: path)
             } catch {
                 return try await connector.exchange(request, by: known, in: context, with: ways, after: error)
             }

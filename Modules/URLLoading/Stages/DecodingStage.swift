@@ -29,14 +29,17 @@ public struct DecodingStage: LoadStage {
 
     public func passage(of request: LoadRequest, in context: LoadContext) -> LoadPassage {
         let isOwn = request.headerFields.contains { $0.name == .acceptEncoding || $0.name == .range }
-        guard !isOwn else { return .passes() }
-        var offering = request
+        return isOwn ? .passes() : .passes(watching: .codings, as: offering(to: request))
+    }
+
+    /// The request with the offer to decode its answer.
+    private func offering(to request: consuming LoadRequest) -> LoadRequest {
         if request.headerFields.isEmpty {
-            offering.headerFields = Self.offerAlone
+            request.headerFields = Self.offerAlone
         } else {
-            offering.headerFields.append(HTTPField(name: .acceptEncoding, value: Self.offer))
+            request.headerFields.append(HTTPField(name: .acceptEncoding, value: Self.offer))
         }
-        return .passes(watching: .codings, as: offering)
+        return request
     }
 
     /// Decodes the body.
