@@ -93,10 +93,11 @@ extension Connector {
         return !known.isSecure || !mayBeAsked(known.path, ways.settings, hasResponder: context.hasResponder)
     }
 
-    /// The request for the transport, and its path.
+    /// The request for the transport and its path, of a request that ``goesStraight(_:in:with:)``.
     package nonisolated func straightOrder(
         for request: LoadRequest, by known: KnownWays.Known, in context: LoadContext, with ways: KnownWays
     ) throws(LoadError) -> (ExchangeRequest, ConnectionPath) {
+        assert(goesStraight(known, in: context, with: ways), "What has to be awaited before is not awaited here.")
         let proxy = try proxy(for: request, by: known, in: context)
         let fields = try fields(of: request, through: proxy, in: context, with: ways)
         return order(for: request, saying: fields, by: known, through: proxy, in: context, with: ways)

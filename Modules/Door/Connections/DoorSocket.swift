@@ -5,8 +5,10 @@ internal import SallyportEventLoop
 
 /// An accepted connection, on an event loop. One task may read while another writes.
 ///
-/// Reading and writing are for tasks that prefer the loop, as all tasks of a door do: they are on its thread, so the
-/// actor's state is theirs without a pass through the loop's queue. On another thread these calls trap.
+/// Reading and writing are for tasks that prefer the loop, as the task of a connection and its children do: they are on
+/// its thread, so the actor's state is theirs without a pass through the loop's queue. On another thread these calls
+/// trap. After 192 KiB in one direction a task waits for readiness in any case, so that one that never has to does not
+/// starve others on the loop.
 ///
 /// It is watched for what a task waits for. Readiness that finds no waiting task is noted and ends the watch, so that a
 /// reader that comes back at once costs no call into the kernel.
@@ -16,6 +18,8 @@ actor DoorSocket: DescriptorHandler {
 
     private static let smallRead = 4 << 10
     private static let largeRead = 64 << 10
+    /// How many bytes a task may read or write without a wait.
+    private static let turn = 192 << 10
 
     nonisolated let loop: EventLoop
     nonisolated var unownedExecutor: UnownedSerialExecutor { unsafe loop.asUnownedSerialExecutor() }
@@ -29,6 +33,8 @@ actor DoorSocket: DescriptorHandler {
     private var watched: Interest = []
     private var isReadable = true
     private var expectsMuch = false
+    /// What is left of the turn, in bytes.
+    private var readAllowance = turn, writeAllowance = turn
     private var isClosed = false
     /// Why the connection was reset first.
     private(set) var failure: DoorRefusal?
@@ -61,7 +67,7 @@ actor DoorSocket: DescriptorHandler {
 
     private func received() -> Received {
         guard !isClosed else { return .lost }
-        guard isReadable else { return .nothing }
+        guard isReadable, readAllowance > 0 else { return .nothing }
         let room = expectsMuch ? Self.largeRead : Self.smallRead
         var result = 0
         let bytes = unsafe [UInt8](unsafeUninitializedCapacity: room) { buffer, count in
@@ -74,6 +80,7 @@ actor DoorSocket: DescriptorHandler {
             return .nothing
         }
         guard result > 0 else { return .end }
+        readAllowance -= result
         // A read that leaves room has emptied the socket.
         isReadable = result == room
         expectsMuch = result == room || expectsMuch && result > Self.smallRead
@@ -82,6 +89,8 @@ actor DoorSocket: DescriptorHandler {
     }
 
     private func wait(toRead reader: CheckedContinuation<Void, Never>) {
+        guard !isClosed else { return reader.resume() }
+        readAllowance = Self.turn
         self.reader = reader
         watch(for: .read)
     }
@@ -107,17 +116,21 @@ actor DoorSocket: DescriptorHandler {
 
     private func sent(_ bytes: ArraySlice<UInt8>) -> Sent {
         guard !isClosed else { return .lost }
+        guard writeAllowance > 0 else { return .nothing }
         var result = 0
         repeat {
             result = unsafe bytes.withUnsafeBytes {
                 unsafe Glibc.send(descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL))
             }
         } while result < 0 && errno == EINTR
-        guard result < 0 else { return .bytes(result) }
-        return errno == EAGAIN ? .nothing : .lost
+        guard result >= 0 else { return errno == EAGAIN ? .nothing : .lost }
+        writeAllowance -= result
+        return .bytes(result)
     }
 
     private func wait(toWrite writer: CheckedContinuation<Void, Never>) {
+        guard !isClosed else { return writer.resume() }
+        writeAllowance = Self.turn
         self.writer = writer
         watch(for: .write)
     }

@@ -22,6 +22,7 @@ public struct LoadContext: Sendable {
     public var collectsUpTo: ByteCount? { parts.values.collectsUpTo }
     /// Answers the load's challenges; nil for default handling.
     public var responder: (any ChallengeResponder)? { parts.values.responder }
+    /// Whether a responder answers the load's challenges.
     package var hasResponder: Bool { parts.values.responder != nil }
     /// The proxies of direct routes.
     public var proxies: ProxySettings { parts.values.terms.proxies }

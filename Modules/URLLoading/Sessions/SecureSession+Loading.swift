@@ -51,13 +51,14 @@ extension SecureSession {
         control: (any TransferControl)? = nil
     ) async throws(LoadError) -> LoadResponse {
         guard configuration.additionalHeaders.isEmpty else {
-            return try await prepared(request, collectsUpTo: limit, delegate, control: control)
+            return try await loadPrepared(request, collectsUpTo: limit, delegate, control: control)
         }
         let context = context(for: request, collectsUpTo: limit, delegate: delegate, control: control)
         return try await load(request, admittedIn: context)
     }
 
-    private func prepared(
+    /// Loads a request with the session's fields. Apart, so that a request that gets none is not copied.
+    private func loadPrepared(
         _ request: LoadRequest, collectsUpTo limit: ByteCount?, _ delegate: (any SessionDelegate)?,
         control: (any TransferControl)?
     ) async throws(LoadError) -> LoadResponse {

@@ -58,11 +58,16 @@ import Testing
         private(set) var steps: [TransferProgress] = []
 
         func download(in session: SecureSession, to target: String) async throws {
-            try await session.download(for: .get("http://a.example/"), to: target) { steps.append($0) }
+            try await session.download(for: .get("http://a.example/"), to: target) { add($0) }
         }
 
         func resume(in session: SecureSession, to target: String) async throws {
-            try await session.resumeDownload(for: .get("http://a.example/"), to: target) { steps.append($0) }
+            try await session.resumeDownload(for: .get("http://a.example/"), to: target) { add($0) }
+        }
+
+        private func add(_ step: TransferProgress) {
+            preconditionIsolated()
+            steps.append(step)
         }
     }
 

@@ -38,7 +38,10 @@ import Testing
         private(set) var count = 0
 
         func read(_ body: RequestBody) async throws {
-            try await body.read { (chunk) throws(LoadError) in count += chunk.count }
+            try await body.read { (chunk) throws(LoadError) in
+                preconditionIsolated()
+                count += chunk.count
+            }
         }
     }
 
