@@ -26,7 +26,7 @@ package final class PolicyEdition: Sendable {
     func replace() { isReplaced.store(true, ordering: .releasing) }
 }
 
-/// The time for which a policy is valid. An object: a request would copy a value to ask it.
+/// The time for which a policy is valid. A class: each request asks it, and would copy a struct first.
 package protocol PolicyLease: AnyObject, Sendable {
     /// Read twice for each request: must cost no more than reading clocks.
     var isOver: Bool { get }

@@ -1,7 +1,8 @@
 internal import SallyportBase
 package import SallyportCore
 
-/// What lets the loads and streams of a session go on: that the session lasts, and that access is not withdrawn.
+/// What lets the loads and streams of a session go on: that the session lasts, and that access is not withdrawn. A
+/// class: each request asks it, and would copy a struct first.
 package protocol SessionPermission: AnyObject, Sendable {
     /// Each request asks, so this costs two atomic reads.
     ///
