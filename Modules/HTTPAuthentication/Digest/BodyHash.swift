@@ -53,14 +53,7 @@ enum BodyHash {
     ) async throws(LoadError) -> [UInt8] {
         let pipe = BodyPipe()
         let result: Result<[UInt8], LoadError> = await withTaskGroup(of: Void.self) { group in
-            group.addTask {
-                do {
-                    try await produce(RequestBodyWriter(pipe))
-                    pipe.finish()
-                } catch {
-                    pipe.finish(LoadError(.requestBodyFailed, at: .request, "The body threw.", underlying: error))
-                }
-            }
+            group.addTask { await pipe.fill(by: produce) }
             defer { group.cancelAll() }
             do throws(LoadError) {
                 var hash = RunningDigest(function)

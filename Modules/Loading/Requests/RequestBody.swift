@@ -63,3 +63,18 @@ public struct RequestBodyWriter: Sendable {
     /// - Throws: the reason why the load ended; `LoadError.Code.cancelled` if the task was cancelled.
     public func write(_ bytes: [UInt8]) async throws(LoadError) { try await pipe.write(bytes) }
 }
+
+extension BodyPipe {
+    /// Runs the producer of a request's body, and ends the pipe as the producer ends: with `requestBodyFailed` if it
+    /// threw, with `cancelled` if it was cancelled. A producer is cancelled with the task that reads, which may see the
+    /// pipe's end before its own cancellation.
+    package func fill(by produce: @Sendable (RequestBodyWriter) async throws -> Void) async {
+        do {
+            try await produce(RequestBodyWriter(self))
+            finish()
+        } catch {
+            let failure = LoadError(.requestBodyFailed, at: .request, "The body threw.", underlying: error)
+            finish(Task.isCancelled ? .cancelled() : failure)
+        }
+    }
+}

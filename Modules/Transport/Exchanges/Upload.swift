@@ -125,14 +125,7 @@ final class Upload {
     ) {
         let pipe = BodyPipe(watermarks: Self.watermarks, hooks: .init(hasBytes: wake))
         self.pipe = pipe
-        producer = Task { @concurrent in
-            do {
-                try await produce(RequestBodyWriter(pipe))
-                pipe.finish()
-            } catch {
-                pipe.finish(LoadError(.requestBodyFailed, at: .request, "The body threw.", underlying: error))
-            }
-        }
+        producer = Task { @concurrent in await pipe.fill(by: produce) }
     }
 
     func end() {

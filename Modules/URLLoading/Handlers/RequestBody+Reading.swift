@@ -58,14 +58,7 @@ extension RequestBody {
     ) async throws(LoadError) {
         let pipe = BodyPipe()
         let result: Result<Void, LoadError> = await withTaskGroup(of: Void.self) { group in
-            group.addTask {
-                do {
-                    try await produce(RequestBodyWriter(pipe))
-                    pipe.finish()
-                } catch {
-                    pipe.finish(LoadError(.requestBodyFailed, at: .request, "The body threw.", underlying: error))
-                }
-            }
+            group.addTask { await pipe.fill(by: produce) }
             defer { group.cancelAll() }
             do throws(LoadError) {
                 while let chunk = try await pipe.next() { try await consume(chunk) }
