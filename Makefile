@@ -31,6 +31,9 @@ lint_folders := $(wildcard Package.swift Modules Plugins Tests Benchmarks/Packag
 # otherwise: everything would be built anew by chance.
 export SWIFT_DETERMINISTIC_HASHING := 1
 
+# The program has the Swift runtime in it, and runs on machines without Swift; 0 links it dynamically.
+export SALLYPORT_STATIC ?= 1
+
 .PHONY: help dependencies build install test test-fleet outside docs demo demo-fleet faults bench counts profile soak fuzz-answers sanitize mutants lint clean
 
 help: ## Lists the targets.

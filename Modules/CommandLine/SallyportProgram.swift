@@ -1,8 +1,15 @@
 import ArgumentParser
 import Glibc
 
+/// What the program `sallyport` does. Its entry point is in a target of its own, `SallyportMain`.
+package enum Program {
+    /// Carries out what this process was started for, and ends it.
+    package static func run() async -> Never {
+        Glibc.exit(await SallyportProgram.run(Array(CommandLine.arguments.dropFirst())).rawValue)
+    }
+}
+
 /// The `sallyport` program.
-@main
 struct SallyportProgram: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "sallyport",
@@ -24,10 +31,6 @@ struct SallyportProgram: AsyncParsableCommand {
     #else
     private static let kerberos: [any ParsableCommand.Type] = []
     #endif
-
-    static func main() async {
-        Glibc.exit(await run(Array(CommandLine.arguments.dropFirst())).rawValue)
-    }
 
     /// Runs the program with these arguments; reports a failure in one line.
     static func run(_ arguments: [String]) async -> ExitStatus {
