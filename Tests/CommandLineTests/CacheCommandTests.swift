@@ -14,7 +14,8 @@ import Testing
     private let folder: String
 
     init() throws {
-        folder = "/tmp/sallyport-cache-command-\(UUID().uuidString)"
+        let parent = FileManager.default.temporaryDirectory
+        folder = parent.appending(path: "sallyport-cache-command-\(UUID().uuidString)").path
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: false)
     }
 

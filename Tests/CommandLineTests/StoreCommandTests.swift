@@ -9,7 +9,8 @@ import Testing
     private var store: String { "\(folder)/store" }
 
     init() throws {
-        folder = "/tmp/sallyport-store-command-\(UUID().uuidString)"
+        let parent = FileManager.default.temporaryDirectory
+        folder = parent.appending(path: "sallyport-store-command-\(UUID().uuidString)").path
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: false)
     }
 

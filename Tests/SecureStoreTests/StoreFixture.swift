@@ -10,7 +10,8 @@ final class StoreFixture: Sendable {
     var keyFile: String { "\(path)/key" }
 
     init() throws {
-        path = "/tmp/sallyport-store-\(UUID().uuidString)"
+        let parent = FileManager.default.temporaryDirectory
+        path = parent.appending(path: "sallyport-store-\(UUID().uuidString)").path
         try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: false)
     }
 

@@ -10,7 +10,8 @@ final class Fixture: Sendable {
     let clock: TestClock
 
     init(clock: TestClock = TestClock()) throws {
-        path = "/tmp/sallyport-authorization-\(UUID().uuidString)"
+        let parent = FileManager.default.temporaryDirectory
+        path = parent.appending(path: "sallyport-authorization-\(UUID().uuidString)").path
         try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: false)
         gateway = try FakeGateway()
         self.clock = clock

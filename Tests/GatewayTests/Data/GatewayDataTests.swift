@@ -12,7 +12,7 @@ import X509
 
 /// A gateway's data in a directory of its own, with a clock that the test moves.
 final class DataFixture: Sendable {
-    let path = "/tmp/sallyport-gateway-\(UUID().uuidString)"
+    let path = FileManager.default.temporaryDirectory.appending(path: "sallyport-gateway-\(UUID().uuidString)").path
     private let time = Lock(Date())
     /// The gateway's own.
     let store: SecureStore

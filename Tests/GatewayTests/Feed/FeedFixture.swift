@@ -14,7 +14,7 @@ final class EnrolledRelay: Sendable {
     /// Not that of the gateways, which are `localhost`.
     static let standardName = "relay.localhost"
 
-    let path = "/tmp/sallyport-relay-\(UUID().uuidString)"
+    let path = FileManager.default.temporaryDirectory.appending(path: "sallyport-relay-\(UUID().uuidString)").path
     let name: String
     let membership: RelayMembership
 

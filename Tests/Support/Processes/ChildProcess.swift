@@ -60,9 +60,14 @@ package final class ChildProcess: Sendable {
 
     /// Whether the child itself, and not another program, accepts connections at a port, in whatever network it runs.
     package func listens(at port: UInt16) -> Bool {
-        let (suffix, sockets) = (String(format: ":%04X", port), self.sockets)
-        return ["tcp", "tcp6"].contains { table in
+        let suffix = String(format: ":%04X", port)
+        return [("tcp", 8), ("tcp6", 32)].contains { table, digits in
             guard let text = KernelFile.text("/proc/\(identifier)/net/\(table)") else { return false }
+            // Nearly always it does not: servers that start are asked every few milliseconds, and to take the text apart
+            // takes longer than all the rest.
+            let listener = "\(suffix) \(String(repeating: "0", count: digits)):0000 0A"
+            guard strstr(text, listener) != nil else { return false }
+            let sockets = self.sockets
             return text.split(separator: "\n").contains { line in
                 let words = line.split(separator: " ")
                 return words.count > 9 && words[1].hasSuffix(suffix) && words[3] == "0A"

@@ -6,7 +6,8 @@ package final class TemporaryDirectory: Sendable {
     package let path: String
 
     package init() throws {
-        var template = Array("/tmp/sallyport-test.XXXXXX".utf8CString)
+        let parent = FileManager.default.temporaryDirectory
+        var template = Array(parent.appending(path: "sallyport-test.XXXXXX").path.utf8CString)
         guard mkdtemp(&template) != nil else { throw Unexpected("mkdtemp failed with \(errno)") }
         path = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
     }
