@@ -12,7 +12,7 @@ let isStrict = Context.environment["SALLYPORT_STRICT"] == "1"
 /// cannot be linked into one program of tests, since the compiler (6.3.1) gives their entry points one weak symbol.
 let isTested = Context.environment["SALLYPORT_TESTS"] == "1"
 
-/// Set by the Makefile and by `Tests/Scripts/swift`: the program `sallyport` has the Swift runtime in it. It then runs on
+/// Set by the Makefile, `.ci/run` and `Tests/Scripts/swift`: the program `sallyport` has the Swift runtime in it. It then runs on
 /// machines that have no Swift, and starts in three quarters of the time.
 let isStatic = Context.environment["SALLYPORT_STATIC"] == "1"
 

@@ -97,7 +97,6 @@ extension Connector {
     package nonisolated func straightOrder(
         for request: LoadRequest, by known: KnownWays.Known, in context: LoadContext, with ways: KnownWays
     ) throws(LoadError) -> (ExchangeRequest, ConnectionPath) {
-        assert(goesStraight(known, in: context, with: ways), "What has to be awaited before is not awaited here.")
         let proxy = try proxy(for: request, by: known, in: context)
         let fields = try fields(of: request, through: proxy, in: context, with: ways)
         return order(for: request, saying: fields, by: known, through: proxy, in: context, with: ways)

@@ -1,6 +1,7 @@
 internal import SallyportBase
 internal import SallyportCore
 internal import SallyportLoading
+internal import Synchronization
 
 /// Carries bytes between a program and a server, until both sides have ended theirs.
 struct Passage: Sendable {
@@ -8,8 +9,10 @@ struct Passage: Sendable {
     let stream: ByteStream
     /// Of a request in absolute form, how its body ends: nothing behind it goes to the server.
     let onward: OnwardBody?
-    /// Called when the server takes or sends no more: from then on the program has a moment to end its connection.
+    /// Called when the server takes no more, and the program has all of what it sent: from then on the program has a
+    /// moment to end its connection.
     let limitTheRest: @Sendable () async -> Void
+    private let server = ServerEnds()
 
     /// - Parameter first: what the program has sent already.
     /// - Returns: nil if both sides ended theirs; else what broke it first.
@@ -55,7 +58,7 @@ struct Passage: Sendable {
             await settle(failure)
             return failure
         } catch {
-            await limitTheRest()
+            if server.completes() { await limitTheRest() }
             // A program may send everything before it reads; what it still sends is read and dropped.
             while let bytes = try? await socket.read(), !bytes.isEmpty {}
             return DoorRefusal(error)
@@ -100,8 +103,17 @@ struct Passage: Sendable {
             return .programLost
         }
         await socket.endWriting()
+        if server.completes() { await limitTheRest() }
         return nil
     }
+}
+
+/// Counts which directions of a server have ended; each tells it once.
+private final class ServerEnds: Sendable {
+    private let count = Atomic(0)
+
+    /// Whether the other direction has ended before.
+    func completes() -> Bool { count.wrappingAdd(1, ordering: .relaxed).newValue == 2 }
 }
 
 extension LoadError {

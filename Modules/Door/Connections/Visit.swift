@@ -144,16 +144,26 @@ struct Visit: Sendable {
         let settings = services.settings
         if case .address = target.host {
             let way = try services.connector.way(to: target, isSecure: false, with: settings)
-            if let decision = way.decision, decision.rule == .default {
-                throw LoadError(
-                    .refusedByPolicy, at: .routing, "No rule names the address.", underlying: UnknownLiteral())
-            }
+            try check(target, isLedBy: way.decision)
         }
         var request = TunnelRequest(to: target, isSecure: false)
         request.connectTimeout = services.connectTimeout
         request.idleTimeout = services.idleTimeout
         let questions = ConnectionQuestions(principal: .instance, logger: services.logger)
-        return try await services.connector.stream(request, with: settings, asking: questions)
+        let stream = try await services.connector.stream(request, with: settings, asking: questions)
+        do throws(LoadError) {
+            // The policy may have changed in between, and lead the address by default on the same way.
+            try check(target, isLedBy: stream.decision)
+        } catch {
+            stream.reset()
+            throw error
+        }
+        return stream
+    }
+
+    private func check(_ target: Endpoint, isLedBy decision: RouteDecision?) throws(LoadError) {
+        guard case .address = target.host, decision?.rule == .default else { return }
+        throw LoadError(.refusedByPolicy, at: .routing, "No rule names the address.", underlying: UnknownLiteral())
     }
 
     private struct UnknownLiteral: Error {}

@@ -10,7 +10,8 @@ enum BodyHash {
     static let longestFile = ByteCount.megabytes(64)
 
     /// - Returns: nil for a body that can be read only once: it cannot be hashed before it is sent.
-    /// - Throws: ``LoadError/Code/requestBodyFailed`` if the producer threw an error; ``LoadError/Code/fileSystem``.
+    /// - Throws: ``LoadError/Code/requestBodyFailed`` if the producer threw an error; ``LoadError/Code/fileSystem``;
+    ///   ``LoadError/Code/cancelled`` if the task was cancelled.
     static func of(
         _ body: RequestBody?, _ function: DigestAlgorithm.Function
     ) async throws(LoadError) -> [UInt8]? {

@@ -71,9 +71,13 @@ extension BodyPipe {
     package func fill(by produce: @Sendable (RequestBodyWriter) async throws -> Void) async {
         do {
             try await produce(RequestBodyWriter(self))
-            finish()
+            // Some producers return when they are cancelled, such as one that iterates over an `AsyncStream`: what they
+            // have written is not the whole body.
+            finish(Task.isCancelled ? .cancelled() : nil)
         } catch {
-            let failure = LoadError(.requestBodyFailed, at: .request, "The body threw.", underlying: error)
+            let failure = LoadError(
+                .requestBodyFailed, at: .request, "The producer of the request's body threw an error.",
+                underlying: error)
             finish(Task.isCancelled ? .cancelled() : failure)
         }
     }

@@ -83,18 +83,23 @@ private enum FileBody {
 
     static func send(_ path: String, to writer: RequestBodyWriter) async throws(LoadError) {
         let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
-        guard descriptor >= 0 else {
-            throw LoadError(
-                .fileSystem, at: .request,
-                "The body cannot be read from \(path): \(unsafe String(cString: strerror(errno))).")
-        }
+        guard descriptor >= 0 else { throw failure(path) }
         defer { close(descriptor) }
         while true {
+            var result = 0
             let chunk = unsafe [UInt8](unsafeUninitializedCapacity: 64 << 10) { buffer, count in
-                unsafe count = max(0, read(descriptor, buffer.baseAddress, buffer.count))
+                result = unsafe read(descriptor, buffer.baseAddress, buffer.count)
+                count = max(0, result)
             }
+            if result < 0 { throw failure(path) }
             if chunk.isEmpty { return }
             try await writer.write(chunk)
         }
+    }
+    /// By errno.
+    private static func failure(_ path: String) -> LoadError {
+        LoadError(
+            .fileSystem, at: .request,
+            "The body cannot be read from \(path): \(unsafe String(cString: strerror(errno))).")
     }
 }

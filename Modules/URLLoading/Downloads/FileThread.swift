@@ -1,6 +1,7 @@
 internal import SallyportEventLoop
 
-/// The thread on which downloads wait for the disk. One for the process, started with the first download.
+/// The thread on which downloads, and requests' bodies that are read from files, wait for the disk. One for the process,
+/// started when it is first needed.
 enum FileThread {
     private static let loop = EventLoop(name: "sallyport-files")
 

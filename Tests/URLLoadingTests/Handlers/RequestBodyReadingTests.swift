@@ -109,6 +109,14 @@ import Testing
         reading.cancel()
         await #expect(throws: LoadError(.cancelled, "")) { _ = try await reading.value }
     }
+
+    /// As one does that iterates over an `AsyncStream`, which ends with the task.
+    @Test func aProducerThatReturnsWhenItIsCancelledHasNotWrittenTheWholeBody() async throws {
+        let body = RequestBody.once { _ in while !Task.isCancelled { try? await Task.sleep(for: .seconds(3600)) } }
+        let reading = Task { try await body.collect(upTo: .megabytes(1)) }
+        reading.cancel()
+        await #expect(throws: LoadError(.cancelled, "")) { _ = try await reading.value }
+    }
 }
 
 /// Handlers that the app made.
