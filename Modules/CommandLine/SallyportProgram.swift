@@ -38,8 +38,16 @@ struct SallyportProgram: AsyncParsableCommand {
         signal(SIGPIPE, SIG_IGN)
         let status = await carryOut(arguments)
         await Workplace.current.finishWriting()
-        return status
+        guard status == .done, let number = Workplace.current.outputFailure else { return status }
+        // A key that was issued, say, is nowhere else.
+        let failure = CommandFailure(
+            .inputOutput, name: "output", "What the command printed is lost: \(SystemText.of(number)).",
+            hint: "all else that it does was done")
+        StandardStreams.error(failure.text(asJSON: wantsJSON(arguments)))
+        return failure.status
     }
+
+    private static func wantsJSON(_ arguments: [String]) -> Bool { arguments.prefix { $0 != "--" }.contains("--json") }
 
     private static func carryOut(_ arguments: [String]) async -> ExitStatus {
         do {
@@ -69,7 +77,8 @@ struct SallyportProgram: AsyncParsableCommand {
         // The status of a program that was run: it has said itself what failed.
         if let code = error as? ExitCode { return ExitStatus(rawValue: code.rawValue) }
         let failure = CommandFailure(error) ?? usageFailure(error, arguments: arguments)
-        StandardStreams.error(failure.text(asJSON: arguments.prefix { $0 != "--" }.contains("--json")))
+        let shown = SecretArguments.withoutLinks(arguments, in: failure)
+        StandardStreams.error(shown.text(asJSON: wantsJSON(arguments)))
         return failure.status
     }
 

@@ -13,6 +13,23 @@ enum SecretArguments {
         return shown.reduce(message) { $0.replacing("'\($1.0)'", with: "'\($1.1)'") }
     }
 
+    /// Shortens links and tokens wherever a failure repeats them: in the place of a file's name, say, or of a user's.
+    static func withoutLinks(_ arguments: [String], in failure: CommandFailure) -> CommandFailure {
+        let secrets = arguments.flatMap { [$0, $0.split(separator: "=", maxSplits: 1).last.map(String.init) ?? $0] }
+            .filter(isSecret)
+        func hidden(_ text: String) -> String {
+            secrets.reduce(text) { $0.replacing($1, with: shortened($1)) }
+        }
+        return CommandFailure(
+            failure.status, code: failure.code, name: failure.name, hidden(failure.message),
+            hint: failure.hint.map(hidden))
+    }
+
+    /// An activation link, an invitation, or a token in the compact serialization of RFC 7515.
+    private static func isSecret(_ text: String) -> Bool {
+        text.lowercased().hasPrefix("sallyport") && text.contains("://") || text.hasPrefix("eyJ") && text.contains(".")
+    }
+
     private static func shortened(_ text: String) -> String {
         if let scheme = text.firstRange(of: "://") { return text[..<scheme.upperBound] + "…" }
         return text.utf8.count > limit ? text.prefix(shownLength) + "…" : text

@@ -19,6 +19,7 @@ struct Workplace: Sendable {
     /// The owner of the streams, if they are those of another process.
     var streams: PassedStreams?
     private let inputUse = InputUse()
+    private let outputState = OutputState()
 
     @TaskLocal static var current = Workplace()
 
@@ -65,12 +66,18 @@ struct Workplace: Sendable {
     /// full: the command does not wait for that, since it would hold a thread that the connections of other programs
     /// need.
     func write(_ bytes: [UInt8], to descriptor: Int32) {
-        guard let streams else {
-            StandardStreams.write(bytes, to: descriptor)
-            return
-        }
-        streams.writing.enqueue { StandardStreams.write(bytes, to: descriptor) }
+        guard let streams else { return writeNow(bytes, to: descriptor) }
+        streams.writing.enqueue { [self] in writeNow(bytes, to: descriptor) }
     }
+
+    private func writeNow(_ bytes: [UInt8], to descriptor: Int32) {
+        guard !StandardStreams.write(bytes, to: descriptor), descriptor == output else { return }
+        outputState.failed(errno)
+    }
+
+    /// Why something that was printed is not in standard output: errno; nil if all is there, and if its reader has left
+    /// before (`| head`).
+    var outputFailure: Int32? { outputState.failure }
 
     /// Returns once all is written, or the task is cancelled.
     func finishWriting() async { _ = await streams?.writing.call { true } }
@@ -92,6 +99,21 @@ private final class InputUse: Sendable {
     private let isTaken = Atomic(false)
 
     func take() -> Bool { !isTaken.exchange(true, ordering: .relaxed) }
+}
+
+/// Whether what a command printed was written.
+private final class OutputState: Sendable {
+    private let number = Atomic<Int32>(0)
+
+    /// The first one counts.
+    func failed(_ number: Int32) {
+        _ = self.number.compareExchange(expected: 0, desired: number, ordering: .relaxed)
+    }
+
+    var failure: Int32? {
+        let number = number.load(ordering: .relaxed)
+        return number == 0 || number == EPIPE ? nil : number
+    }
 }
 
 /// The standard streams of another process, for which a command is carried out here.
