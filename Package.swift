@@ -12,12 +12,12 @@ let isStrict = Context.environment["SALLYPORT_STRICT"] == "1"
 /// cannot be linked into one program of tests, since the compiler (6.3.1) gives their entry points one weak symbol.
 let isTested = Context.environment["SALLYPORT_TESTS"] == "1"
 
-/// Set by the Makefile, `.ci/run` and `Tests/Scripts/swift`: the program `sallyport` has the Swift runtime in it. It then runs on
-/// machines that have no Swift, and starts in three quarters of the time.
+/// Set by the Makefile, `.ci/run` and `Tests/Scripts/swift`: the program `sallyport` has the Swift runtime in it. It then
+/// runs on machines that have no Swift, and starts in three quarters of the time.
 let isStatic = Context.environment["SALLYPORT_STATIC"] == "1"
 
-/// Only the link differs, so nothing is compiled anew for it. That is why the parts of Foundation stand here, which modules
-/// that are compiled for it name to the linker themselves.
+/// Only the link differs, so that nothing is compiled anew for it. Modules that are compiled for a static runtime name the
+/// parts of Foundation to the linker themselves; ours are not, so the parts are named here.
 let staticRuntime = [
     "-static-stdlib", "-use-ld=lld", "-lCoreFoundation", "-l_FoundationICU", "-l_FoundationCShims",
     "-l_FoundationCollections",

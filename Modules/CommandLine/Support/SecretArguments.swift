@@ -7,16 +7,14 @@ enum SecretArguments {
 
     /// Shortens what the message repeats of such arguments.
     static func hidden(_ arguments: [String], in message: String) -> String {
-        // The values of `--option=value` too.
-        let texts = arguments + arguments.compactMap { $0.split(separator: "=", maxSplits: 1).last.map(String.init) }
-        let shown = texts.map { ($0, shortened($0)) }.filter { $0 != $1 }.sorted { $0.0.utf8.count > $1.0.utf8.count }
+        let shown = values(of: arguments).map { ($0, shortened($0)) }.filter { $0 != $1 }
+            .sorted { $0.0.utf8.count > $1.0.utf8.count }
         return shown.reduce(message) { $0.replacing("'\($1.0)'", with: "'\($1.1)'") }
     }
 
     /// Shortens links and tokens wherever a failure repeats them: in the place of a file's name, say, or of a user's.
     static func withoutLinks(_ arguments: [String], in failure: CommandFailure) -> CommandFailure {
-        let secrets = arguments.flatMap { [$0, $0.split(separator: "=", maxSplits: 1).last.map(String.init) ?? $0] }
-            .filter(isSecret)
+        let secrets = values(of: arguments).filter(isSecret)
         func hidden(_ text: String) -> String {
             secrets.reduce(text) { $0.replacing($1, with: shortened($1)) }
         }
@@ -25,9 +23,15 @@ enum SecretArguments {
             hint: failure.hint.map(hidden))
     }
 
-    /// An activation link, an invitation, or a token in the compact serialization of RFC 7515.
+    /// The arguments, and the values of `--option=value`.
+    private static func values(of arguments: [String]) -> [String] {
+        arguments + arguments.compactMap { $0.split(separator: "=", maxSplits: 1).last.map(String.init) }
+    }
+
+    /// Whether the text is an activation link, or a token in the compact serialization of RFC 7515.
     private static func isSecret(_ text: String) -> Bool {
-        text.lowercased().hasPrefix("sallyport") && text.contains("://") || text.hasPrefix("eyJ") && text.contains(".")
+        if text.lowercased().hasPrefix("sallyport://") { return true }
+        return text.hasPrefix("eyJ") && text.contains(".")
     }
 
     private static func shortened(_ text: String) -> String {

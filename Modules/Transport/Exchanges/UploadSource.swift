@@ -96,7 +96,8 @@ private enum FileBody {
             try await writer.write(chunk)
         }
     }
-    /// By errno.
+
+    /// Says why the last call failed, by `errno`.
     private static func failure(_ path: String) -> LoadError {
         LoadError(
             .fileSystem, at: .request,

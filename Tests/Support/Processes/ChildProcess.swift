@@ -63,8 +63,8 @@ package final class ChildProcess: Sendable {
         let suffix = String(format: ":%04X", port)
         return [("tcp", 8), ("tcp6", 32)].contains { table, digits in
             guard let text = KernelFile.text("/proc/\(identifier)/net/\(table)") else { return false }
-            // Nearly always it does not: servers that start are asked every few milliseconds, and to take the text apart
-            // takes longer than all the rest.
+            // A server that starts is asked every few milliseconds, and does not listen yet nearly each time: then the
+            // table is not taken apart, which would take longer than all the rest.
             let listener = "\(suffix) \(String(repeating: "0", count: digits)):0000 0A"
             guard strstr(text, listener) != nil else { return false }
             let sockets = self.sockets

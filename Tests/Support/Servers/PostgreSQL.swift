@@ -80,7 +80,7 @@ package final class PostgreSQL: Sendable {
         return folder
     }
 
-    /// What a process ends with is not removed otherwise.
+    /// The folder of the template. A static value is never deinitialized, so the folder is removed when the process ends.
     private static let templatePath = Lock("")
 
     private init?(
