@@ -40,7 +40,6 @@ struct sallyport_socket_owner {
     unsigned int user;
     /// 0 for a socket that is no longer open in any process.
     unsigned int inode;
-    int is_established;
 };
 
 /// A socket that asks for owners. Its descriptor, or a negative errno.
@@ -125,7 +124,6 @@ static inline int sallyport_socket_owner_of_peer(
         if (found->id.idiag_sport != place->idiag_sport || found->id.idiag_dport != place->idiag_dport) return -ENOENT;
         owner->user = found->idiag_uid;
         owner->inode = found->idiag_inode;
-        owner->is_established = found->idiag_state == TCP_ESTABLISHED;
         return 0;
     }
 }

@@ -41,10 +41,25 @@ struct AdmissionTests {
             let client = try DoorClient(to: listener.place)
             let connection = accept(listener.descriptor, nil, nil)
             #expect(users.visitor(at: connection, overTCP: true) == .user(geteuid()))
-            shutdown(client.descriptor, Int32(SHUT_RDWR))
+            client.end()
             #expect(users.visitor(at: connection, overTCP: true) == .unknown)
             close(connection)
         }
+    }
+
+    /// It may do so before the door takes the connection, and then waits for its answer.
+    @Test func aProgramThatHasEndedItsSideKeepsItsUser() throws {
+        let listener = try ListeningSocket(.loopback(), isForAll: false)
+        defer { listener.close() }
+        var users = PeerUsers()
+        let client = try DoorClient(to: listener.place)
+        client.endSending()
+        let connection = accept(listener.descriptor, nil, nil)
+        defer { close(connection) }
+        #expect(users.visitor(at: connection, overTCP: true) == .user(geteuid()))
+        #expect(!users.isClosed(at: connection))
+        client.end()
+        #expect(users.isClosed(at: connection))
     }
 
     @Test func aUnixSocketNamesTheUserThatConnected() throws {

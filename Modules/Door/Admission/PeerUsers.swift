@@ -4,8 +4,8 @@ internal import Glibc
 /// Asks the kernel which user is at the other end of a connection.
 ///
 /// Loopback TCP: by NETLINK_SOCK_DIAG (sock_diag(7)), some 4 µs for each question. The answer counts only for a socket that
-/// is established and has an inode, since the kernel reports closed sockets as those of user 0. Unix sockets: SO_PEERCRED
-/// (unix(7)).
+/// has an inode, which is open in a process: the kernel reports closed sockets as those of user 0. A program that has
+/// ended its side, perhaps before the door took the connection, still has its socket. Unix sockets: SO_PEERCRED (unix(7)).
 struct PeerUsers: ~Copyable {
     /// Negative if the kernel gives none.
     private let netlink: Int32
@@ -24,7 +24,7 @@ struct PeerUsers: ~Copyable {
         questions &+= 1
         var owner = sallyport_socket_owner()
         let result = unsafe sallyport_socket_owner_of_peer(netlink, connection, questions, &owner)
-        guard result == 0, owner.is_established != 0, owner.inode != 0 else { return .unknown }
+        guard result == 0, owner.inode != 0 else { return .unknown }
         return .user(owner.user)
     }
 

@@ -61,6 +61,7 @@ extension TestServer {
 /// A program that connects to a door; calls block, at most 10 s.
 final class DoorClient: Sendable {
     let descriptor: Int32
+    private let isOpen = Lock(true)
 
     init(to place: DoorPlace) throws {
         let address: SocketAddress? =
@@ -80,7 +81,16 @@ final class DoorClient: Sendable {
         }
     }
 
-    deinit { close(descriptor) }
+    deinit { end() }
+
+    /// Closes the connection; it is closed when the client is let go, too.
+    func end() {
+        let isFirst = isOpen.withLock { isOpen in
+            defer { isOpen = false }
+            return isOpen
+        }
+        if isFirst { close(descriptor) }
+    }
 
     @discardableResult
     func send(_ bytes: [UInt8]) -> Bool {
