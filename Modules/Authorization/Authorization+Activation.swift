@@ -22,12 +22,12 @@ extension Authorization {
     ///
     /// - Parameters:
     ///   - text: `sallyport://HOST:PORT/?ca=…&user=…&key=…`, at most 2,048 bytes.
-    ///   - version: The app's version; if nil, that of ``ApplicationIdentity``, or else the highest entitled one.
+    ///   - version: The app's version, if no ``ApplicationIdentity`` names it; if nil, the highest entitled one.
     ///   - waits: whether a gateway that is unreachable, or says that it is not ready, is tried without limit, instead of
     ///     within 30 s, 3 times if it is unreachable.
     /// - Throws: ``AuthorizationError`` with the result -601, -602 or -603; `alreadyActivated`, also while another call
-    ///   goes on; -102 if the gateway took the request and issued no certificate that counts; -606 if the link is for
-    ///   another app.
+    ///   goes on; -102 if the gateway took the request and issued no certificate that counts; -105 if the user is not
+    ///   entitled to the version; -606 if the link is for another app.
     @discardableResult
     public func activate(
         link text: String, version: String? = nil, waits: Bool = false
@@ -71,14 +71,17 @@ extension Authorization {
         setState(.authorizing(.enrolling))
         let purpose = "\(link) \(Base64URL.encode(link.authorityFingerprint))"
         let key = try await records.enrollmentKey(for: purpose)
+        let wanted = application?.entitledVersion ?? version
         let record = try await retried(waits: waits) { () async throws(AuthorizationError) -> IdentityRecord in
-            try await enrollment.enroll(link, authority: authority, key: key)
+            try await enrollment.enroll(
+                link, as: application?.entitlement, wanted, authority: authority, key: key)
         }
+        // A gateway of an earlier version does not look at the request's app, and has used the link up.
         if let application, application.entitlement != record.name.entitlement {
             throw AuthorizationError(
                 .wrongApplication, .appIntegrityFailed, "The link is for \(record.name.entitlement).")
         }
-        decisions = LocalDecisions(version: (version ?? application?.entitledVersion)?.description)
+        decisions = LocalDecisions(version: wanted?.description)
         try await storeDecisions()
         try await records.finishEnrollment(record, dropsConfiguration: true)
         identity = record

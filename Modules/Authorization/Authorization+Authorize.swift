@@ -34,9 +34,14 @@ extension Authorization {
         }
         guard state == .authorized else {
             // A cancelled task does not wait until its conclusion is published: the state may still be an earlier one.
-            throw Task.isCancelled ? AuthorizationError.cancelled() : .withdrawn(state.code)
+            throw Task.isCancelled ? AuthorizationError.cancelled() : .withdrawn(state.code, withdrawal)
         }
         return state
+    }
+
+    /// Why there is no access, in words.
+    private var withdrawal: String {
+        Verdict.reason(for: state.code, of: document, at: leaseTime)
     }
 
     /// Not if the gateway itself refuses this identity.

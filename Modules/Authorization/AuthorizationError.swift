@@ -40,7 +40,7 @@ extension AuthorizationError {
         private enum Value: String {
             case wrongApplication, invalidApplication, invalidLink, notActivated, alreadyActivated, authorityMismatch
             case unreachable, credentialsRefused, linkUsed, linkExpired, communicationFailed, invalidConfiguration
-            case withdrawn, identityExpired, cancelled, store, provisioningFailed
+            case withdrawn, identityExpired, cancelled, store, provisioningFailed, versionNotEntitled
         }
         private let value: Value
 
@@ -65,6 +65,9 @@ extension AuthorizationError {
         public static let linkUsed = Code(value: .linkUsed)
         /// The activation link was not used within its 24 hours. Ask for a new link.
         public static let linkExpired = Code(value: .linkExpired)
+        /// The user is not entitled to the app's version. The activation link remains unused: it can be used again once
+        /// the user is entitled to the version, or for another version.
+        public static let versionNotEntitled = Code(value: .versionNotEntitled)
         /// The gateway was reached, but the exchange failed. Retry with increasing pauses.
         public static let communicationFailed = Code(value: .communicationFailed)
         /// The gateway took the request for a certificate, and issued none that counts. It has to be looked after;
@@ -98,8 +101,9 @@ extension AuthorizationError {
     }
 
     static func withdrawn(
-        _ result: ResultCode, fileID: StaticString = #fileID, line: UInt = #line
+        _ result: ResultCode, _ message: String = "Authorization is withdrawn.", fileID: StaticString = #fileID,
+        line: UInt = #line
     ) -> AuthorizationError {
-        AuthorizationError(.withdrawn, result, "Authorization is withdrawn.", fileID: fileID, line: line)
+        AuthorizationError(.withdrawn, result, message, fileID: fileID, line: line)
     }
 }

@@ -7,7 +7,7 @@ public struct GatewayError: CodedError, Sendable {
     public struct Code: Sendable, Hashable, CustomStringConvertible {
         private enum Value: String {
             case invalid, notFound, exists, needsConfirmation, unauthorized, forbidden, retired, locked, expired,
-                limited, keyUsed, keyExpired
+                limited, keyUsed, keyExpired, wrongApplication, versionNotEntitled
             case unsafePermissions, notInitialized, alreadyInitialized, inUse, cannotBind, fileSystem
             case unreachable, store, ended, cancelled, internalFailure
         }
@@ -37,6 +37,10 @@ public struct GatewayError: CodedError, Sendable {
         public static let keyUsed = Code(value: .keyUsed)
         /// The access key is right, but has expired.
         public static let keyExpired = Code(value: .keyExpired)
+        /// The access key is right, but for another app than the one that is to be activated.
+        public static let wrongApplication = Code(value: .wrongApplication)
+        /// The access key is right, but its user is not entitled to the version of the app that is to be activated.
+        public static let versionNotEntitled = Code(value: .versionNotEntitled)
         /// Other users can read the data folder.
         public static let unsafePermissions = Code(value: .unsafePermissions)
         /// The folder does not contain a gateway.

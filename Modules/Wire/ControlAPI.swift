@@ -8,7 +8,7 @@ package enum ControlAPI {
     package enum Path {
         /// EST (RFC 7030 §3.2.2). No client certificate.
         package static let authorities = "/.well-known/est/cacerts"
-        /// EST. No client certificate; Basic credentials.
+        /// EST. No client certificate; Basic credentials. Query: `entitlement`, `version`.
         package static let enroll = "/.well-known/est/simpleenroll"
         /// EST. Needs the client certificate that is renewed, even one that expired within 30 days.
         package static let reenroll = "/.well-known/est/simplereenroll"
@@ -25,6 +25,7 @@ package enum ControlAPI {
     }
 
     package enum Query {
+        package static let entitlement = "entitlement"
         package static let version = "version"
         /// The epoch of the configuration that the instance's store holds; 0 for none.
         package static let stored = "stored"
@@ -60,6 +61,10 @@ package enum ControlAPI {
         package static let keyUsed = "keyUsed"
         /// The key is right, but has expired.
         package static let keyExpired = "keyExpired"
+        /// The key is right and unused, but for another app than the request names.
+        package static let wrongApplication = "wrongApplication"
+        /// The key is right and unused, but its user is not entitled to the version that the request names.
+        package static let versionNotEntitled = "versionNotEntitled"
     }
 
     /// The body of every error response: `{"error":{"code","name","message"}}`.

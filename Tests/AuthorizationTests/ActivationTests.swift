@@ -150,13 +150,17 @@ import Testing
     }
 
     @Test(
-        "A used and an expired link say so",
+        "A refused link says why",
         arguments: [
-            (403, "keyUsed", AuthorizationError.Code.linkUsed), (403, "keyExpired", .linkExpired),
-            (401, "unauthorized", .credentialsRefused), (403, "x", .credentialsRefused),
-            (500, "keyUsed", .communicationFailed),
+            (403, "keyUsed", AuthorizationError.Code.linkUsed, ResultCode.credentialsFailed),
+            (403, "keyExpired", .linkExpired, .credentialsFailed),
+            (403, "wrongApplication", .wrongApplication, .appIntegrityFailed),
+            (403, "versionNotEntitled", .versionNotEntitled, .appVersionNotEntitled),
+            (401, "unauthorized", .credentialsRefused, .credentialsFailed),
+            (403, "x", .credentialsRefused, .credentialsFailed),
+            (500, "keyUsed", .communicationFailed, .serverCommunicationFailed),
         ])
-    func reasons(status: Int, name: String, code: AuthorizationError.Code) async throws {
+    func reasons(status: Int, name: String, code: AuthorizationError.Code, result: ResultCode) async throws {
         let fixture = try Fixture()
         let store = try await fixture.store()
         let authorization = try fixture.authorization(on: store)
@@ -167,10 +171,24 @@ import Testing
         let error = await #expect(throws: AuthorizationError.self) {
             try await authorization.activate(link: fixture.gateway.link())
         }
-        #expect(error?.code == code)
-        #expect((error?.result == .credentialsFailed) == (status != 500))
+        #expect(error?.code == code && error?.result == result)
         #expect(error?.message.contains("SECRET") == false)
         #expect(try StoredAuthorization.read(from: store).instance == nil)
+    }
+
+    /// So that the gateway refuses another app, or a version to which the user is not entitled, before the link is used.
+    @Test("An activation says which app and version it is for")
+    func saysItsApplication() async throws {
+        for (application, version, query) in [
+            (nil, nil, ""), (nil, "1.0", "?version=1.0"), ("2.0", nil, "?entitlement=com.example.test&version=2.0"),
+            ("2.0", "1.0", "?entitlement=com.example.test&version=2.0"),
+        ] as [(String?, String?, String)] {
+            let fixture = try Fixture()
+            let identity = try application.map { try ApplicationIdentity("com.example.test", version: $0) }
+            let authorization = try fixture.authorization(on: await fixture.store(), application: identity)
+            _ = try await authorization.activate(link: fixture.gateway.link(), version: version)
+            #expect(fixture.gateway.sent(to: ControlAPI.Path.enroll).map(\.target) == [ControlAPI.Path.enroll + query])
+        }
     }
 
     @Test("A cut-short activation goes on with the stored key") func resumes() async throws {

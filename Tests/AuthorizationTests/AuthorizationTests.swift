@@ -173,6 +173,31 @@ import Testing
         withExtendedLifetime(observation) {}
     }
 
+    @Test("What withdraws access is told, with the versions that the user has")
+    func reasons() async throws {
+        let fixture = try Fixture()
+        let (authorization, _) = try await fixture.activated()
+        fixture.gateway.change { document in
+            document.status = .locked
+            document.code = .appVersionNotEntitled
+            let id = document.entitlement.id
+            let versions = ["1.2", "1.3", "2.0"].compactMap(EntitlementVersion.init)
+            document.entitlement = .init(id: id, version: versions[2])
+            document.entitlements = [.init(id: id, versions: Array(versions.prefix(2)))]
+        }
+        await #expect { try await authorization.authorize() } throws: {
+            let reason = "The user is not entitled to version 2.0 of the app, but to 1.2, 1.3."
+            return ($0 as? AuthorizationError)?.message == reason
+        }
+        fixture.gateway.change { document in
+            document.status = .blocked
+            document.code = .blocked
+        }
+        await #expect { try await authorization.authorize() } throws: {
+            ($0 as? AuthorizationError)?.message == "The instance is blocked."
+        }
+    }
+
     @Test("Observers hear of every withdrawal, of one that grows, and of what comes after a stored one")
     func observers() async throws {
         let fixture = try Fixture()

@@ -69,5 +69,11 @@ import Testing
                 application: .init("com.example.other", version: "1.0"))
         }
         #expect(other?.code == .wrongApplication && other?.result == .appIntegrityFailed)
+        // The link was not used up: its own app still activates with it.
+        let own = try await Sallyport.open(
+            store: site.folder.file("other"), protectedBy: .keyFile(site.folder.file("other.key")),
+            application: .init("com.example.other", version: "1.0"))
+        try await own.authorization.activate(link: link)
+        await own.shutdown()
     }
 }

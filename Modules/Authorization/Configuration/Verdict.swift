@@ -24,6 +24,31 @@ enum Verdict {
         }
     }
 
+    /// Why access is withdrawn, for people.
+    ///
+    /// - Parameter document: nil once the instance is wiped.
+    static func reason(for code: ResultCode, of document: ConfigurationDocument?, at time: Int64) -> String {
+        switch code {
+        case .wiped: return "The instance was wiped."
+        case .appDenied: return "The user is not entitled to the app any more, so the instance was wiped."
+        case .remoteLockout: return "The instance is locked."
+        case .idleLockout: return "The instance is locked, since it was not used for too long."
+        case .passwordChangeRequired: return "The instance is locked until the secret of its store is changed."
+        case .appVersionNotEntitled: return versionReason(document)
+        default: break
+        }
+        let isOver = document.map { $0.status == .active && time >= $0.leaseEnd } ?? false
+        return isOver ? "The lease is over: the app needs its gateway." : "The instance is blocked."
+    }
+
+    private static func versionReason(_ document: ConfigurationDocument?) -> String {
+        guard let document else { return "The user is not entitled to this version of the app." }
+        let judged = document.entitlement
+        let entitled = document.entitlements.first { $0.id == judged.id }?.versions.map(\.description) ?? []
+        let others = entitled.isEmpty ? "" : ", but to \(entitled.joined(separator: ", "))"
+        return "The user is not entitled to version \(judged.version) of the app\(others)."
+    }
+
     /// The events that a change of configuration causes.
     static func changes(
         from old: ConfigurationDocument?, to new: ConfigurationDocument

@@ -27,10 +27,20 @@ struct Enrollment: Sendable {
     }
 
     /// Sends user, access key and certificate request over a new connection, verified to the link's authority and host.
+    ///
+    /// - Parameters:
+    ///   - entitlement: the app; nil stands for the link's.
+    ///   - version: nil stands for any to which the user is entitled.
     func enroll(
-        _ link: ActivationLink, authority: [UInt8], key: EnrollmentKey
+        _ link: ActivationLink, as entitlement: EntitlementIdentifier?, _ version: EntitlementVersion?,
+        authority: [UInt8], key: EnrollmentKey
     ) async throws(AuthorizationError) -> IdentityRecord {
-        var request = try certificateRequest(to: link.gateway, ControlAPI.Path.enroll, [authority], key)
+        let query = [
+            entitlement.map { "\(ControlAPI.Query.entitlement)=\($0)" },
+            version.map { "\(ControlAPI.Query.version)=\($0)" },
+        ].compactMap(\.self)
+        let path = ControlAPI.Path.enroll + (query.isEmpty ? "" : "?\(query.joined(separator: "&"))")
+        var request = try certificateRequest(to: link.gateway, path, [authority], key)
         let credentials = BasicCredentials(user: link.user, password: link.accessKey)
         request.headerFields[.authorization] = credentials.fieldValue.reveal()
         let issued: (der: [UInt8], certificate: Certificate, name: InstanceName)
@@ -123,6 +133,14 @@ extension ControlAnswer {
             AuthorizationError(.linkUsed, .credentialsFailed, "The activation link was used already.")
         case ControlAPI.Refusal.keyExpired:
             AuthorizationError(.linkExpired, .credentialsFailed, "The activation link has expired.")
+        case ControlAPI.Refusal.wrongApplication:
+            AuthorizationError(
+                .wrongApplication, .appIntegrityFailed,
+                "The activation link is for another app; it remains unused.")
+        case ControlAPI.Refusal.versionNotEntitled:
+            AuthorizationError(
+                .versionNotEntitled, .appVersionNotEntitled,
+                "The user is not entitled to this version of the app; the activation link remains unused.")
         default:
             AuthorizationError(
                 .credentialsRefused, .credentialsFailed, "The gateway refused with status \(status).")

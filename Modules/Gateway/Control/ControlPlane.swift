@@ -63,8 +63,9 @@ struct ControlPlane: Sendable {
         else {
             throw GatewayError(.unauthorized, "Enrolment needs user and access key (HTTP Basic).")
         }
+        let application = try Self.application(in: request)
         let body = try await Self.body(of: request)
-        let chain = try await data.enroll(credentials, request: body, source: context.network)
+        let chain = try await data.enroll(credentials, for: application, request: body, source: context.network)
         logger.info("An instance was activated.", metadata: ["user": "\(credentials.user)"])
         return try Self.certificates(Array(chain.prefix(1)))
     }
@@ -77,6 +78,26 @@ struct ControlPlane: Sendable {
         let chain = try await data.reenroll(presented, request: Self.body(of: request))
         logger.info("A certificate was renewed.", metadata: ["instance": "\(presented.name.instance)"])
         return try Self.certificates(Array(chain.prefix(1)))
+    }
+
+    private static func application(in request: Request) throws(GatewayError) -> EnrolledApplication {
+        let version = try version(in: request)
+        guard let text = request.uri.queryParameters.get(ControlAPI.Query.entitlement) else {
+            return EnrolledApplication(version: version)
+        }
+        guard let entitlement = EntitlementIdentifier(text) else {
+            throw GatewayError(.invalid, "An app is a reversed domain name in lower case, such as com.example.report.")
+        }
+        return EnrolledApplication(entitlement: entitlement, version: version)
+    }
+
+    /// The version of the app, if the request names one.
+    private static func version(in request: Request) throws(GatewayError) -> EntitlementVersion? {
+        guard let text = request.uri.queryParameters.get(ControlAPI.Query.version) else { return nil }
+        guard let version = EntitlementVersion(text) else {
+            throw GatewayError(.invalid, "A version is 1 to 4 numbers of up to 3 digits.")
+        }
+        return version
     }
 
     private static func body(of request: Request) async throws -> [UInt8] {
@@ -99,10 +120,7 @@ struct ControlPlane: Sendable {
 
     private func configuration(_ request: Request, _ context: ControlContext) async throws -> Response {
         let presented = try await current(context)
-        let version = request.uri.queryParameters.get(ControlAPI.Query.version)
-        if let version, EntitlementVersion(version) == nil {
-            throw GatewayError(.invalid, "A version is 1 to 4 numbers of up to 3 digits.")
-        }
+        let version = try Self.version(in: request)
         try await waitForTurn(presented.name.instance)
         if let refusal = try await refusal(of: request, from: presented) { return refusal }
         let text = try await data.configuration(for: presented, version: version)
@@ -275,6 +293,8 @@ struct FailureMiddleware: RouterMiddleware {
             switch error.code {
             case .unauthorized: (.unauthorized, .credentialsFailed)
             case .forbidden, .retired, .locked, .expired, .keyUsed, .keyExpired: (.forbidden, .credentialsFailed)
+            case .wrongApplication: (.forbidden, .appIntegrityFailed)
+            case .versionNotEntitled: (.forbidden, .appVersionNotEntitled)
             case .invalid: (.badRequest, .serverCommunicationFailed)
             case .limited: (.tooManyRequests, .serverCommunicationFailed)
             case .unreachable, .store: (.serviceUnavailable, .serverCommunicationFailed)

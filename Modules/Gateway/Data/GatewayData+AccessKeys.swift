@@ -40,8 +40,12 @@ extension GatewayData {
     ///
     /// - Returns: the number of keys destroyed.
     func revokeKeys(_ which: AdministrationCommand.KeySelection, _ note: AuditNote) async throws -> Int {
-        try await store.removeAccessKeys(audit: note) { all in
+        let directory = directory
+        return try await store.removeAccessKeys(audit: note) { all in
             let keys = all.filter(which.contains)
+            if case .all(let user) = which, keys.isEmpty, directory.users[user] == nil {
+                throw directory.unknown(user: user)
+            }
             if case .one(let id) = which {
                 guard let record = keys.first else {
                     throw GatewayError(.notFound, "No access key \(id): `admin key list` shows them.")

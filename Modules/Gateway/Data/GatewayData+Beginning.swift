@@ -50,6 +50,9 @@ extension GatewayData {
         try await store.write { try own.begin(with: .init(host: host), identities, of: membership, in: $0) }
     }
 
+    /// - Throws: `invalid` for a name that a gateway cannot have.
+    static func check(name: String) throws(GatewayError) { _ = try host(name) }
+
     private static func host(_ name: String) throws(GatewayError) -> String {
         guard let host = (try? Host(name))?.bareText else {
             throw GatewayError(

@@ -7,13 +7,13 @@ extension GatewayData {
     /// Signs the configuration of an instance, with a new epoch.
     ///
     /// - Throws: `forbidden` for an instance that was wiped or denied more than 30 days ago.
-    func configuration(for presented: PresentedCertificate, version: String?) async throws -> String {
+    func configuration(for presented: PresentedCertificate, version: EntitlementVersion?) async throws -> String {
         let admitted = try await admitted(presented)
         let now = clock()
         if let ended = admitted.ended, now.timeIntervalSince(ended) >= InstanceRecord.answeredAfterEnd {
             throw GatewayError(.forbidden, "The instance was withdrawn more than 30 days ago.")
         }
-        let asked = version.flatMap(EntitlementVersion.init) ?? admitted.version.flatMap(EntitlementVersion.init)
+        let asked = version ?? admitted.version.flatMap(EntitlementVersion.init)
         let chosen = asked ?? directory.versions(for: admitted).last
         let id = presented.name.instance
         if admitted.version != chosen?.description {

@@ -6,6 +6,24 @@ internal import SallyportSecureStore
 internal import SallyportWire
 internal import X509
 
+/// What a request for enrolment says of its app. What is nil is not checked.
+struct EnrolledApplication: Sendable {
+    var entitlement: EntitlementIdentifier?
+    var version: EntitlementVersion?
+
+    /// - Throws: `wrongApplication`, `versionNotEntitled`, or the refusal of a user who has no right to the app any more.
+    func check(_ key: AccessKeyRecord, in directory: Directory) throws(GatewayError) {
+        let entitled = directory.versions(for: key)
+        guard !entitled.isEmpty else { throw AccessKeyRecord.refusal }
+        if let entitlement, entitlement != key.entitlement {
+            throw GatewayError(.wrongApplication, "The access key is for another app.")
+        }
+        if let version, !entitled.contains(version) {
+            throw GatewayError(.versionNotEntitled, "The user is not entitled to this version of the app.")
+        }
+    }
+}
+
 extension GatewayData {
     /// Answers an enrolment: the access key is consumed in the transaction that records the request's public key.
     ///
@@ -14,7 +32,11 @@ extension GatewayData {
     ///
     /// - Parameter source: the source by which wrong tries are counted.
     /// - Returns: the certificate and the authority, DER.
-    func enroll(_ credentials: BasicCredentials, request: [UInt8], source: [UInt8]) async throws -> [[UInt8]] {
+    /// - Throws: `wrongApplication` and `versionNotEntitled`, which leave the access key unused.
+    func enroll(
+        _ credentials: BasicCredentials, for application: EnrolledApplication = EnrolledApplication(), request: [UInt8],
+        source: [UInt8]
+    ) async throws -> [[UInt8]] {
         let now = clock()
         let digest = AccessKey.digest(credentials.password.reveal(), of: credentials.user)
         guard let record = try await store.accessKey(under: digest) else { throw wrongTry(from: source, at: now) }
@@ -25,7 +47,7 @@ extension GatewayData {
             return [use.certificate, authority.der]
         }
         try Self.checkUnused(record, at: now)
-        return try await consume(record, digest: digest, key: key, keyDigest: keyDigest, now: now)
+        return try await consume(record, application, digest: digest, key: key, keyDigest: keyDigest, now: now)
     }
 
     private func wrongTry(from source: [UInt8], at now: Date) -> GatewayError {
@@ -50,7 +72,8 @@ extension GatewayData {
     /// The right is judged in the transaction that uses up the key, so that a removal comes before it or after it: then
     /// it ends the new instance too. A key whose instance is known was used, whatever its record says.
     private func consume(
-        _ record: AccessKeyRecord, digest: [UInt8], key: Certificate.PublicKey, keyDigest: [UInt8], now: Date
+        _ record: AccessKeyRecord, _ application: EnrolledApplication, digest: [UInt8], key: Certificate.PublicKey,
+        keyDigest: [UInt8], now: Date
     ) async throws -> [[UInt8]] {
         let id = AccessKey.instance(ofDigest: digest)
         guard instances[id] == nil else { throw AccessKeyRecord.wasUsed }
@@ -63,7 +86,7 @@ extension GatewayData {
         let consumption = try await store.consume(
             digest, for: use, by: instance, known: knownDirectory, audit: note
         ) { directory, key in
-            guard !directory.versions(for: key).isEmpty else { throw AccessKeyRecord.refusal }
+            try application.check(key, in: directory)
         }
         switch consumption {
         case .made(let revision):

@@ -1,6 +1,7 @@
 internal import Foundation
 internal import HashTreeCollections
 internal import SallyportBase
+internal import SallyportCore
 internal import SallyportSecureStore
 internal import SallyportWire
 
@@ -39,7 +40,8 @@ extension GatewayData {
 
     /// Applies an administrator's decision to one instance.
     ///
-    /// - Returns: `done`, or `needsConfirmation` for a wipe that was not confirmed.
+    /// - Returns: `done`, with a warning if the instance is still withdrawn for another reason; `needsConfirmation` for a
+    ///   wipe that was not confirmed.
     func withdraw(
         _ text: String, _ withdrawal: AdministrationCommand.Withdrawal, confirmed: Bool, _ note: AuditNote
     ) async throws -> AdministrationReply {
@@ -66,7 +68,20 @@ extension GatewayData {
             }
         }
         do { try await settle(withdrawn) } catch { return AdministrationReply.done.told(GatewayError(error)) }
-        return .done
+        guard withdrawal == .unblock || withdrawal == .unlock else { return .done }
+        return remaining(withdrawn.record).map { .warned(.done, $0) } ?? .done
+    }
+
+    /// Why an instance is still withdrawn; nil if it is not.
+    private func remaining(_ record: InstanceRecord) -> String? {
+        let entitled = directory.versions(for: record)
+        switch ConfigurationBuilder.status(of: record, entitled: entitled) {
+        case (.active, _): return nil
+        case (_, .appVersionNotEntitled):
+            let (version, others) = (record.version ?? "", entitled.map(\.description).joined(separator: ", "))
+            return "It is still locked: its user is not entitled to its version \(version), but to \(others)."
+        case (let status, _): return "It is still \(status.rawValue)."
+        }
     }
 
     private static func reason(of lock: AdministrationCommand.Withdrawal) -> InstanceRecord.LockReason? {

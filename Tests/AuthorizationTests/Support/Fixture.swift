@@ -1,23 +1,20 @@
-import FoundationEssentials
 import SallyportAuthorization
 import SallyportCore
 import SallyportSecureStore
+import TestSupport
 
 /// An app with a store of its own, and its gateway.
 final class Fixture: Sendable {
-    let path: String
+    private let folder: TemporaryDirectory
+    var path: String { folder.path }
     let gateway: FakeGateway
     let clock: TestClock
 
     init(clock: TestClock = TestClock()) throws {
-        let parent = FileManager.default.temporaryDirectory
-        path = parent.appending(path: "sallyport-authorization-\(UUID().uuidString)").path
-        try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: false)
+        folder = try TemporaryDirectory()
         gateway = try FakeGateway()
         self.clock = clock
     }
-
-    deinit { try? FileManager.default.removeItem(atPath: path) }
 
     func store(_ options: StoreOptions = StoreOptions()) async throws -> SecureStore {
         try await SecureStore.open(at: "\(path)/store", protectedBy: .keyFile("\(path)/key"), options: options)

@@ -1,5 +1,6 @@
 import Foundation
 import HTTPTypes
+import SallyportBase
 import SallyportCore
 import SallyportWire
 import Testing
@@ -78,6 +79,19 @@ import Testing
             #expect(try await fixture.post(ControlAPI.Path.reenroll, body).status >= 400)
             let identity = try await fixture.activated()
             #expect(try await fixture.post(ControlAPI.Path.reenroll, body, as: identity).status == 413)
+        }
+    }
+
+    @Test(arguments: ["version=1.x", "version=1.2.3.4.5", "entitlement=REPORT", "entitlement="])
+    func anEnrolmentForWhatIsNoAppIsRefusedAndUsesNoKey(query: String) async throws {
+        try await ControlFixture.with { fixture in
+            let link = try await fixture.data.link()
+            let credentials = BasicCredentials(user: link.user, password: link.accessKey).fieldValue.reveal()
+            let body = Array(ESTBody.encode(try DataFixture.request()).utf8)
+            for (path, status) in [("\(ControlAPI.Path.enroll)?\(query)", 400), (ControlAPI.Path.enroll, 200)] {
+                let answer = try await fixture.post(path, body, fields: [.authorization: credentials])
+                #expect(answer.status == status)
+            }
         }
     }
 

@@ -51,6 +51,26 @@ import Testing
         #expect(results.count { $0 } == 1)
     }
 
+    /// A mistyped version, or an app with another one's link, must not cost the link.
+    @Test func anotherAppOrVersionLeavesTheKeyUnused() async throws {
+        let fixture = try await DataFixture()
+        let link = try await fixture.link()
+        let request = try DataFixture.request()
+        await #expect(throws: GatewayError(.versionNotEntitled, "")) {
+            try await fixture.chain(link, request, version: "2.0.0.0")
+        }
+        await #expect(throws: GatewayError(.wrongApplication, "")) {
+            try await fixture.chain(link, request, entitlement: "com.example.other", version: "2.0.0.0")
+        }
+        #expect(try await Self.keys(fixture).map(\.state) == ["unused"])
+        let chain = try await fixture.chain(link, request, entitlement: "com.example.report", version: "1.0.0.0")
+        // The same request again gets the same certificate.
+        #expect(try await fixture.chain(link, request, version: "1.0.0.0") == chain)
+        await #expect(throws: GatewayError(.keyUsed, "")) {
+            try await fixture.chain(link, DataFixture.request(), version: "2.0.0.0")
+        }
+    }
+
     @Test func allUnusedKeysOfAUserAreRevokedTogether() async throws {
         let fixture = try await DataFixture()
         try await fixture.perform(.addUser("bob"))

@@ -5,6 +5,7 @@ import SallyportCore
 import SallyportSecureStore
 import SallyportWire
 import SwiftASN1
+import TestSupport
 import Testing
 import X509
 
@@ -12,7 +13,8 @@ import X509
 
 /// A gateway's data in a directory of its own, with a clock that the test moves.
 final class DataFixture: Sendable {
-    let path = FileManager.default.temporaryDirectory.appending(path: "sallyport-gateway-\(UUID().uuidString)").path
+    private let folder: TemporaryDirectory
+    var path: String { folder.path }
     private let time = Lock(Date())
     /// The gateway's own.
     let store: SecureStore
@@ -24,9 +26,8 @@ final class DataFixture: Sendable {
     ///   - standsStill: whether only the test moves the clock.
     ///   - isFaulty: whether the gateway has a ``FaultyStore``.
     init(standsStill: Bool = true, isFaulty: Bool = false) async throws {
-        let options = StoreOptions()
-        store = try await SecureStore.open(
-            at: path, protectedBy: .keyFile("\(path)/key"), options: options)
+        folder = try TemporaryDirectory()
+        store = try await SecureStore.open(at: folder.path, protectedBy: .keyFile(folder.file("key")))
         fleet = try await TestFleet.ofThisRun()
         try await GatewayData.initialize(store, name: "localhost", in: fleet?.membership, through: TestFleet.databases)
         let clock: @Sendable () -> Date = { [time] in standsStill ? time.withLock { $0 } : Date() }
@@ -42,8 +43,6 @@ final class DataFixture: Sendable {
             guard case .done = await data.perform(command) else { throw GatewayError(.invalid, "\(command)") }
         }
     }
-
-    deinit { try? FileManager.default.removeItem(atPath: path) }
 
     /// What a gateway that is started on the same data knows.
     func restarted(clock: @escaping @Sendable () -> Date = { Date() }) async throws -> GatewayData {
@@ -74,19 +73,24 @@ final class DataFixture: Sendable {
     }
 
     /// DER.
-    func chain(_ link: ActivationLink, _ request: [UInt8]) async throws -> [[UInt8]] {
+    func chain(
+        _ link: ActivationLink, _ request: [UInt8], entitlement: String? = nil, version: String? = nil
+    ) async throws -> [[UInt8]] {
         let credentials = BasicCredentials(user: link.user, password: link.accessKey)
-        return try await data.enroll(credentials, request: request, source: [127, 0, 0, 1])
+        let application = EnrolledApplication(
+            entitlement: entitlement.flatMap(EntitlementIdentifier.init),
+            version: version.flatMap(EntitlementVersion.init))
+        return try await data.enroll(credentials, for: application, request: request, source: [127, 0, 0, 1])
     }
 
     func document(_ presented: PresentedCertificate, version: String? = nil) async throws -> ConfigurationDocument {
-        let text = try await data.configuration(for: presented, version: version)
+        let text = try await data.configuration(for: presented, version: version.flatMap(EntitlementVersion.init))
         return try ConfigurationDocument(parsing: JWS(Array(text.utf8), type: ConfigurationDocument.type).payload)
     }
 
     func perform(_ command: AdministrationCommand) async throws {
         let reply = await data.perform(command)
-        guard case .done = reply else { throw GatewayError(.invalid, "\(reply)") }
+        guard case .done = reply.result else { throw GatewayError(.invalid, "\(reply)") }
     }
 }
 
@@ -384,6 +388,14 @@ extension GatewayData {
             let document = try await fixture.document(presented)
             #expect(document.status == status && document.code == code)
         }
+        #expect(try await fixture.document(presented, version: "2.0.0.0").status == .locked)
+        let unlock = AdministrationCommand.withdraw(instance: id, .unlock)
+        #expect(
+            await fixture.data.perform(unlock)
+                == .warned(
+                    .done, "It is still locked: its user is not entitled to its version 2.0.0.0, but to 1.0.0.0."))
+        #expect(try await fixture.document(presented, version: "1.0.0.0").status == .active)
+        #expect(await fixture.data.perform(unlock) == .done)
         let unentitle = AdministrationCommand.unentitle(
             user: "ann", entitlement: "com.example.report", version: "1.0.0.0", confirmed: false)
         guard case .needsConfirmation(let entries) = await fixture.data.perform(unentitle) else {

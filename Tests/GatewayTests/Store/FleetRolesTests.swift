@@ -78,7 +78,7 @@ import Testing
             .entitle(user: "ann", entitlement: "com.example.report", version: "1.0.0.0"),
         ] { #expect(await data.perform(command) == .done) }
         let presented = try await enrolled(data)
-        _ = try await data.configuration(for: presented, version: "1.0.0.0")
+        _ = try await data.configuration(for: presented, version: EntitlementVersion("1.0.0.0"))
         let renewed = try await data.reenroll(presented, request: DataFixture.request())
         try await data.admitted(data.presented(renewed[0]))
         try await data.listens(controlPort: 1001, relayPort: 1002)
