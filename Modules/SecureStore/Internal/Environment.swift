@@ -51,11 +51,11 @@ final class Environment: @unchecked Sendable {
         guard let created = unsafe created else { throw StoreError(.internalFailure, "LMDB gave no environment.") }
         let path = "\(directory)/\(Self.fileName)"
         do throws(StoreError) {
-            let size = max(Self.initialSize, Self.fileSize("\(directory)/\(Self.fileName)") * 5 / 4)
+            let size = max(Self.initialSize, Self.fileSize(path) * 5 / 4)
             try Self.check(unsafe mdb_env_set_mapsize(created, Self.wholePages(min(size, options.maximumSize))))
             try Self.check(unsafe mdb_env_set_maxreaders(created, 1024))
             unsafe mappedFile = try Self.openFiles(of: created, in: directory, isReadOnly: options.isReadOnly)
-            unsafe database = try Self.openDatabase(created, isReadOnly: options.isReadOnly)
+            unsafe database = try Self.openDatabase(created, path, isReadOnly: options.isReadOnly)
             if !options.isReadOnly { try Self.check(unsafe mdb_reader_check(created, nil)) }
             shared = Lock(Shared(map: unsafe try Self.map(of: created, path)))
         } catch {
@@ -123,28 +123,32 @@ final class Environment: @unchecked Sendable {
     private static func openFiles(
         of environment: OpaquePointer, in directory: String, isReadOnly: Bool
     ) throws(StoreError) -> FileIdentity? {
+        let path = "\(directory)/\(fileName)"
         guard isReadOnly else {
-            try check(unsafe mdb_env_open(environment, directory, UInt32(MDB_NOTLS), 0o600))
+            try check(unsafe mdb_env_open(environment, directory, UInt32(MDB_NOTLS), 0o600), of: path)
             return nil
         }
         return try DirectoryLock.whileOpening(directory) { () throws(StoreError) -> FileIdentity? in
             // Checked again: a replacement may have begun since, and ended half-way.
             try StoreDirectory.checkIsWhole(directory)
-            try check(unsafe mdb_env_open(environment, directory, UInt32(MDB_NOTLS) | UInt32(MDB_RDONLY), 0o600))
-            return FileIdentity("\(directory)/\(fileName)")
+            let flags = UInt32(MDB_NOTLS) | UInt32(MDB_RDONLY)
+            try check(unsafe mdb_env_open(environment, directory, flags, 0o600), of: path)
+            return FileIdentity(path)
         }
     }
 
-    private static func openDatabase(_ environment: OpaquePointer, isReadOnly: Bool) throws(StoreError) -> MDB_dbi {
+    private static func openDatabase(
+        _ environment: OpaquePointer, _ path: String, isReadOnly: Bool
+    ) throws(StoreError) -> MDB_dbi {
         var transaction: OpaquePointer?
-        try check(unsafe mdb_txn_begin(environment, nil, isReadOnly ? UInt32(MDB_RDONLY) : 0, &transaction))
+        try check(unsafe mdb_txn_begin(environment, nil, isReadOnly ? UInt32(MDB_RDONLY) : 0, &transaction), of: path)
         var database = MDB_dbi()
         let result = unsafe mdb_dbi_open(transaction, nil, 0, &database)
         guard result == 0 else {
             unsafe mdb_txn_abort(transaction)
-            throw Self.failure(result)
+            throw Self.failure(result, of: path)
         }
-        try check(unsafe mdb_txn_commit(transaction))
+        try check(unsafe mdb_txn_commit(transaction), of: path)
         return database
     }
 }
@@ -236,7 +240,7 @@ extension Environment {
     /// LMDB reports a truncated write as an input/output error, whether the disk is full or broken.
     private static func explained(_ error: StoreError, _ path: String) -> StoreError {
         guard error.code == .fileSystem, Files.isFull(path) else { return error }
-        return StoreError(.full, "The disk is full, or the file may not grow.", underlying: error)
+        return StoreError(.full, noRoom(for: path), underlying: error)
     }
 
     /// Frees the entries of reader processes that were killed before they could do so.
@@ -253,7 +257,7 @@ extension Environment {
         try checkMap()
         var transaction: OpaquePointer?
         let result = unsafe mdb_txn_begin(environment, nil, isReadOnly ? UInt32(MDB_RDONLY) : 0, &transaction)
-        try Self.check(result)
+        try Self.check(result, of: path)
         guard let transaction = unsafe transaction else {
             throw StoreError(.internalFailure, "LMDB gave no transaction.")
         }
@@ -327,14 +331,22 @@ extension Environment {
         case moved
     }
 
-    static func check(_ result: Int32, fileID: StaticString = #fileID, line: UInt = #line) throws(StoreError) {
+    /// - Parameter path: the data file's, for the messages; nil for calls that touch only what is mapped.
+    static func check(
+        _ result: Int32, of path: String? = nil, fileID: StaticString = #fileID, line: UInt = #line
+    ) throws(StoreError) {
         guard result != 0 else { return }
-        throw failure(result, fileID: fileID, line: line)
+        throw failure(result, of: path, fileID: fileID, line: line)
     }
 
+    private static func noRoom(for path: String) -> String { "The disk is full, or \(path) may not grow." }
+
     /// Converts LMDB's and the system's codes; an unknown code keeps its number.
-    static func failure(_ result: Int32, fileID: StaticString = #fileID, line: UInt = #line) -> StoreError {
+    static func failure(
+        _ result: Int32, of path: String? = nil, fileID: StaticString = #fileID, line: UInt = #line
+    ) -> StoreError {
         let text = unsafe String(cString: mdb_strerror(result))
+        let path = path ?? "the store's data file"
         switch result {
         case MDB_MAP_FULL:
             return StoreError(
@@ -347,14 +359,14 @@ extension Environment {
             let message = "An earlier commit failed half-way: open the store again."
             return StoreError(.closed, message, fileID: fileID, line: line)
         case MDB_CORRUPTED, MDB_PAGE_NOTFOUND, MDB_INVALID:
-            let message = "The data file is damaged (LMDB \(result): \(text))."
+            let message = "There is damage in \(path) (LMDB \(result): \(text))."
             return StoreError(.damaged, message, fileID: fileID, line: line)
         case MDB_VERSION_MISMATCH:
-            return StoreError(.unsupportedFormat, "The data file has another version.", fileID: fileID, line: line)
-        case ENOSPC, EDQUOT, EFBIG: return StoreError(.full, "The disk is full.", fileID: fileID, line: line)
-        case ENOENT: return StoreError(.notFound, "There is no store in the directory.", fileID: fileID, line: line)
+            return StoreError(.unsupportedFormat, "Another version wrote \(path).", fileID: fileID, line: line)
+        case ENOSPC, EDQUOT, EFBIG: return StoreError(.full, noRoom(for: path), fileID: fileID, line: line)
+        case ENOENT: return StoreError(.notFound, "There is no file \(path).", fileID: fileID, line: line)
         case EACCES, EROFS, EPERM, EIO:
-            return StoreError(.fileSystem, "The data file: \(text).", fileID: fileID, line: line)
+            return StoreError(.fileSystem, "Cannot use \(path): \(text).", fileID: fileID, line: line)
         default: return StoreError(.internalFailure, "LMDB \(result): \(text).", fileID: fileID, line: line)
         }
     }

@@ -29,9 +29,22 @@ enum StoreDirectory {
             if options.isReadOnly { try checkIsWhole(path) }
             return
         }
-        guard creates || Files.exists("\(path)/\(KeyRingFile.name)") else {
+        if !creates { try checkHasKeys(path) }
+    }
+
+    private static func checkHasKeys(_ path: String) throws(StoreError) {
+        guard !Files.exists("\(path)/\(KeyRingFile.name)") else { return }
+        // Another process may have begun a wipe since it was looked for, and may even have ended it.
+        if [intentName, wipedName].contains(where: { Files.exists("\(path)/\($0)") }) {
             throw StoreError(.wiped, "The store at \(path) was wiped.")
         }
+        throw try holdsData(path) ? lostKeys(path) : StoreError(.notFound, "There is no store at \(path).")
+    }
+
+    private static func lostKeys(_ path: String) -> StoreError {
+        let name = KeyRingFile.name
+        return StoreError(
+            .damaged, "The store at \(path) has lost its file '\(name)': its data cannot be read without it.")
     }
 
     /// - Throws: ``StoreError/Code/inUse`` if some of the files may be replaced already and others not yet.
@@ -41,9 +54,19 @@ enum StoreDirectory {
         }
     }
 
-    /// Whether the directory may hold a store, or what a wiped or restored one leaves.
+    /// Whether the directory may hold a store, or what a wiped, a restored or an unfinished one leaves.
     private static func isUsed(_ path: String) -> Bool {
-        [KeyRingFile.name, intentName, restoringName, wipedName].contains { Files.exists("\(path)/\($0)") }
+        [KeyRingFile.name, intentName, restoringName, wipedName, Environment.fileName].contains {
+            Files.exists("\(path)/\($0)")
+        }
+    }
+
+    /// Whether there is a data file that is not an empty one, which an interrupted creation leaves. Reads the first pages.
+    private static func holdsData(_ path: String) throws(StoreError) -> Bool {
+        let data = "\(path)/\(Environment.fileName)"
+        guard Files.exists(data) else { return false }
+        let report = try StoreCheck.metaPages(of: PageFile(data, isStopped: { false }))
+        return !report.isSound || report.transaction != 0
     }
 
     /// Refuses a directory that other users can enter, and one that belongs to another user or contains a file of
@@ -108,14 +131,9 @@ enum StoreDirectory {
     ///
     /// - Throws: ``StoreError/Code/damaged`` if there is data whose keys are lost.
     static func createData(in path: String) throws(StoreError) {
+        guard try !holdsData(path) else { throw lostKeys(path) }
         let data = "\(path)/\(Environment.fileName)"
-        if Files.exists(data) {
-            let report = try StoreCheck.run(PageFile(data, isStopped: { false }), ring: nil)
-            guard report.isSound, report.transaction == 0 else {
-                throw StoreError(.damaged, "The data at \(path) has no keys.")
-            }
-            return try Files.syncDirectory(of: data)
-        }
+        if Files.exists(data) { return try Files.syncDirectory(of: data) }
         try Environment.create(directory: path)
     }
 

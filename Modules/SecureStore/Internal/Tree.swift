@@ -59,7 +59,7 @@ final class Tree {
     func commit() throws(StoreError) {
         try checkOpen()
         isOpen = false
-        try Environment.check(unsafe mdb_txn_commit(transaction))
+        try Environment.check(unsafe mdb_txn_commit(transaction), of: environment.path)
     }
 
     private func checkOpen() throws(StoreError) {

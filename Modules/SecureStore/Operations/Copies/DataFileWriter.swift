@@ -26,7 +26,7 @@ final class DataFileWriter {
         if result == 0 { result = unsafe mdb_env_open(created, directory, flags, 0o600) }
         guard result == 0 else {
             unsafe mdb_env_close(created)
-            throw Environment.failure(result)
+            throw Environment.failure(result, of: path)
         }
         unsafe environment = created
     }
@@ -38,10 +38,10 @@ final class DataFileWriter {
 
     func append(_ record: [UInt8], at place: [UInt8]) throws(StoreError) {
         if unsafe transaction == nil {
-            try Environment.check(unsafe mdb_txn_begin(environment, nil, 0, &transaction))
+            try check(unsafe mdb_txn_begin(environment, nil, 0, &transaction))
         }
         var database = MDB_dbi()
-        try Environment.check(unsafe mdb_dbi_open(transaction, nil, 0, &database))
+        try check(unsafe mdb_dbi_open(transaction, nil, 0, &database))
         let result = unsafe place.withUnsafeBytes { place in
             unsafe record.withUnsafeBytes { record in
                 // LMDB takes mutable pointers but does not write through them.
@@ -52,7 +52,7 @@ final class DataFileWriter {
                 return unsafe mdb_put(transaction, database, &key, &value, UInt32(MDB_APPEND))
             }
         }
-        try Environment.check(result)
+        try check(result)
         pendingBytes += place.count + record.count
         if pendingBytes >= Self.batch { try commit() }
     }
@@ -60,7 +60,7 @@ final class DataFileWriter {
     /// Makes the file durable, except for its name.
     func finish() throws(StoreError) {
         try commit()
-        try Environment.check(unsafe mdb_env_sync(environment, 1))
+        try check(unsafe mdb_env_sync(environment, 1))
         try Files.sync(path)
     }
 
@@ -68,6 +68,8 @@ final class DataFileWriter {
         guard let open = unsafe transaction else { return }
         unsafe transaction = nil
         pendingBytes = 0
-        try Environment.check(unsafe mdb_txn_commit(open))
+        try check(unsafe mdb_txn_commit(open))
     }
+
+    private func check(_ result: Int32) throws(StoreError) { try Environment.check(result, of: path) }
 }

@@ -23,6 +23,7 @@ enum StoreCheck {
                 let snapshot = try MetaPages(source).newest
                 var report = VerificationReport()
                 (report.pageSize, report.pages) = (snapshot.pageSize, Int(clamping: snapshot.lastPage) + 1)
+                report.transaction = snapshot.transaction
                 return report
             } catch {
                 failure = error
