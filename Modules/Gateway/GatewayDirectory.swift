@@ -1,5 +1,6 @@
 internal import Crypto
 internal import Foundation
+internal import Glibc
 package import SallyportBase
 internal import SallyportCore
 internal import SallyportLoading
@@ -9,7 +10,8 @@ internal import X509
 
 /// The data directory of a gateway.
 package enum GatewayDirectory {
-    /// Creates a new gateway in a directory, which is created if it is missing.
+    /// Creates a new gateway in a directory, which is created if it is missing. If that fails, a directory that was created
+    /// for it is removed.
     ///
     /// - Parameters:
     ///   - url: of the empty database of a new fleet; nil for a gateway that stands alone.
@@ -21,10 +23,17 @@ package enum GatewayDirectory {
         _ path: String, name: String, protectedBy protector: any KeyProtector, database url: String? = nil,
         asOwner owner: String? = nil, through databases: DatabaseOpener? = nil
     ) async throws -> Redacted<String>? {
-        let store = try await openEmpty(path, protectedBy: protector)
-        defer { store.close() }
+        try GatewayData.check(name: name)
+        let isNew = mkdir(path, 0o700) == 0
         let membership = url.map { FleetMembership(url: $0, key: FleetKey.generate()) }
-        try await GatewayData.initialize(store, name: name, in: membership, asOwner: owner, through: databases)
+        do {
+            let store = try await openEmpty(path, protectedBy: protector)
+            defer { store.close() }
+            try await GatewayData.initialize(store, name: name, in: membership, asOwner: owner, through: databases)
+        } catch {
+            if isNew { try? FileManager.default.removeItem(atPath: path) }
+            throw error
+        }
         return membership?.recoveryKey
     }
 
@@ -85,6 +94,16 @@ package enum GatewayDirectory {
         try OwnStore(store).isGateway()
     }
 
+    /// - Throws: `invalid` if a request to join a fleet was made here that no invitation has answered yet.
+    private static func checkIsNotPending(_ store: SecureStore, at path: String) throws {
+        let relay = try RelayStore(store).request()
+        guard try relay != nil || OwnStore(store).joiningKey() != nil else { return }
+        throw GatewayError(
+            .invalid,
+            "The \(relay == nil ? "gateway" : "relay") at \(path) has not joined its fleet yet: `gateway join INVITATION` "
+                + "completes it, with the invitation that answers its request.")
+    }
+
     /// Opens the data of a relay.
     static func openRelay(_ path: String, protectedBy protector: any KeyProtector) async throws -> RelayStore {
         let store: SecureStore
@@ -96,6 +115,7 @@ package enum GatewayDirectory {
         let relay = RelayStore(store)
         do {
             guard try relay.membership() != nil else {
+                try checkIsNotPending(store, at: path)
                 throw GatewayError(
                     .invalid,
                     "The store at \(path) is not the data of a relay: `gateway join --role relay` begins one.")
@@ -173,6 +193,7 @@ package enum GatewayDirectory {
                         "The store at \(path) is a relay's: it runs with `--role relay`, and is administered at its "
                             + "control gateways.")
                 }
+                try checkIsNotPending(store, at: path)
                 throw GatewayError(.notInitialized, "The store at \(path) is not the data of a gateway.")
             }
             return try await GatewayData.open(store, through: databases) { Date() }

@@ -1,4 +1,3 @@
-import FoundationEssentials
 import HTTPTypes
 import Logging
 import SallyportBase
@@ -6,18 +5,16 @@ import SallyportCache
 import SallyportCore
 import SallyportLoading
 import SallyportSecureStore
+import TestSupport
 import Testing
 
 @testable import SallyportCommandLine
 
 @Suite struct CacheCommandTests {
-    private let folder: String
+    private let directory: TemporaryDirectory
+    private var folder: String { directory.path }
 
-    init() throws {
-        let parent = FileManager.default.temporaryDirectory
-        folder = parent.appending(path: "sallyport-cache-command-\(UUID().uuidString)").path
-        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: false)
-    }
+    init() throws { directory = try TemporaryDirectory() }
 
     private func run(_ arguments: String...) async -> SallyportCommandLine.ExitStatus {
         await SallyportProgram.run(
@@ -79,7 +76,6 @@ import Testing
         #expect(try await count() == 1)
         #expect(await run("clear") == .done)
         #expect(try await count() == 0)
-        try FileManager.default.removeItem(atPath: folder)
     }
 
     @Test func theOutputShowsTheStoredAnswer() async throws {
@@ -90,7 +86,6 @@ import Testing
         #expect(entry.status == 200 && entry.principal == "instance" && entry.way == "direct" && entry.length == 3)
         #expect(entry.fields == ["Cache-Control: max-age=60"] && (58...60).contains(entry.fresh + entry.age))
         store.close()
-        try FileManager.default.removeItem(atPath: folder)
     }
 
     @Test func mistakesAreToldAsSuch() async throws {
@@ -102,6 +97,5 @@ import Testing
         #expect(await run("clear") == .inUse)
 
         writer.close()
-        try FileManager.default.removeItem(atPath: folder)
     }
 }

@@ -40,6 +40,7 @@ import Testing
     /// A link that is not where a link belongs: its key would stand in logs.
     @Test(arguments: [
         "sallyport://gateway.example:17433/?ca=a&user=ann&key=trmszf733w64mekx", "eyJhbGciOiJFUzI1NiJ9.e30.c2VjcmV0",
+        "sallyport-invitation:trmszf733w64mekxtrmszf733w64mekx",
     ])
     func aLinkInThePlaceOfAFileIsNotRepeated(secret: String) async throws {
         for arguments in [["status", "--store", secret], ["status", "--store=\(secret)"]] {

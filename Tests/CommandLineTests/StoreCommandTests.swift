@@ -1,18 +1,16 @@
 import FoundationEssentials
 import SallyportSecureStore
+import TestSupport
 import Testing
 
 @testable import SallyportCommandLine
 
 @Suite struct StoreCommandTests {
-    private let folder: String
+    private let directory: TemporaryDirectory
+    private var folder: String { directory.path }
     private var store: String { "\(folder)/store" }
 
-    init() throws {
-        let parent = FileManager.default.temporaryDirectory
-        folder = parent.appending(path: "sallyport-store-command-\(UUID().uuidString)").path
-        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: false)
-    }
+    init() throws { directory = try TemporaryDirectory() }
 
     private func run(_ arguments: String...) async -> SallyportCommandLine.ExitStatus {
         await SallyportProgram.run(["store"] + arguments + ["--store", store, "--key-file", "\(folder)/key"])
@@ -35,7 +33,6 @@ import Testing
         #expect(await run("backup", "\(folder)/backup") == .done)
         #expect(await run("backup", "\(folder)/backup") == .inputOutput)
         #expect(await run("restore", "\(folder)/backup") == .done)
-        try FileManager.default.removeItem(atPath: folder)
     }
 
     @Test func damageIsAnInputOutputError() async throws {
@@ -46,18 +43,15 @@ import Testing
         bytes[end] ^= 1
         try Data(bytes).write(to: URL(fileURLWithPath: path))
         #expect(await run("verify") == .inputOutput)
-        try FileManager.default.removeItem(atPath: folder)
     }
 
     @Test func writingCommandsReportThatTheStoreIsInUse() async throws {
         let writer = try await open()
         for command in ["rotate", "compact"] { #expect(await run(command) == .inUse, "\(command)") }
         writer.close()
-        try FileManager.default.removeItem(atPath: folder)
     }
 
     @Test func aMissingStoreIsAUsageError() async throws {
         for command in ["stat", "verify", "rotate", "compact"] { #expect(await run(command) == .usage, "\(command)") }
-        try FileManager.default.removeItem(atPath: folder)
     }
 }

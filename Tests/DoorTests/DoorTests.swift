@@ -171,6 +171,32 @@ struct DoorTests {
         await app.door.shutdown()
     }
 
+    /// The server has gone, and takes no more; what it sent is still at the door, because the program does not read.
+    @Test func anAnswerThatWaitsForASlowProgramIsNotCutOff() async throws {
+        let answer = Self.payload(250_000)
+        let isSent = Signal()
+        let server = try TestServer { connection in
+            connection.write(answer)
+            connection.endSending()
+            connection.awaitDelivery()
+            // Closed with a byte that was not read: the connection is reset.
+            isSent.fire()
+        }
+        let folder = try TemporaryDirectory()
+        let app = try await DoorApp(in: world, on: [.unixSocket(path: folder.file("door"))])
+        let client = try app.tunnel(to: "\(server.named)")
+        client.send("x")
+        await isSent.wait()
+        // Longer than the door leaves a program for its end once both directions are over.
+        for _ in 0..<30 {
+            client.send("more")
+            try await Task.sleep(for: .milliseconds(100))
+        }
+        let isWhole = client.readAll() == answer
+        #expect(isWhole)
+        await app.door.shutdown()
+    }
+
     @Test func muchFlowsInBothDirectionsAtOnce() async throws {
         let server = try world.mirror(isSecure: false)
         let relay = try world.relayed()

@@ -9,13 +9,12 @@ import Testing
 @testable import SallyportSecureStore
 
 @Suite(.timeLimit(.minutes(1))) struct GatedStoreTests {
-    private let path = FileManager.default.temporaryDirectory.appending(path: "sallyport-\(UUID())").path
+    private let folder: TemporaryDirectory
+
+    init() throws { folder = try TemporaryDirectory() }
 
     private func withStore(_ body: (GatedStore, StubGate, SecureStore) async throws -> Void) async throws {
-        try FileManager.default.createDirectory(
-            atPath: path, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
-        defer { try? FileManager.default.removeItem(atPath: path) }
-        let store = try await SecureStore.open(at: "\(path)/store", protectedBy: .keyFile("\(path)/key"))
+        let store = try await SecureStore.open(at: folder.file("store"), protectedBy: .keyFile(folder.file("key")))
         defer { store.close() }
         let gate = StubGate()
         try await body(GatedStore(store, gate: gate), gate, store)

@@ -1,4 +1,3 @@
-import FoundationEssentials
 import SallyportAuthorization
 import SallyportCache
 import SallyportCookies
@@ -7,6 +6,7 @@ import SallyportHTTPAuthentication
 import SallyportLoading
 import SallyportSecureStore
 import SallyportURLLoading
+import TestSupport
 import Testing
 
 @testable import Sallyport
@@ -20,10 +20,8 @@ import Testing
 
     /// So that it sees no credential and no cookie, and what it makes of an answer is not kept.
     @Test func anAppsOwnStagesStandAboveOurs() async throws {
-        let path = FileManager.default.temporaryDirectory.appending(path: "sallyport-\(UUID())").path
-        try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
-        defer { try? FileManager.default.removeItem(atPath: path) }
-        let data = try await SecureStore.open(at: "\(path)/store", protectedBy: .keyFile("\(path)/key"))
+        let folder = try TemporaryDirectory()
+        let data = try await SecureStore.open(at: folder.file("store"), protectedBy: .keyFile(folder.file("key")))
         defer { data.close() }
         let gate = try Authorization.open(store: data)
         let own = OwnStages(stages: { $0.usesCache ? [OwnStage()] : [] }, schemes: [])

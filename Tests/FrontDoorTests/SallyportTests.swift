@@ -1,17 +1,16 @@
-import FoundationEssentials
 import Sallyport
 import ServiceLifecycleTestKit
+import TestSupport
 import Testing
 
 @Suite(.timeLimit(.minutes(1))) struct SallyportTests {
-    private let path = FileManager.default.temporaryDirectory.appending(path: "sallyport-\(UUID())").path
+    private let folder: TemporaryDirectory
+
+    init() throws { folder = try TemporaryDirectory() }
 
     private func withInstance(_ body: (Sallyport) async throws -> Void) async throws {
-        try FileManager.default.createDirectory(
-            atPath: path, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
-        defer { try? FileManager.default.removeItem(atPath: path) }
         let sallyport = try await Sallyport.open(
-            store: "\(path)/store", protectedBy: .keyFile("\(path)/key"),
+            store: folder.file("store"), protectedBy: .keyFile(folder.file("key")),
             application: .init("com.example.report", version: "1.0.0.0"))
         try await body(sallyport)
         await sallyport.shutdown()
@@ -57,7 +56,7 @@ import Testing
     @Test func theStoreCanBeOpenedAgainAfterShutdown() async throws {
         try await withInstance { sallyport in
             await sallyport.shutdown()
-            let again = try await Sallyport.open(store: "\(path)/store", protectedBy: .keyFile("\(path)/key"))
+            let again = try await Sallyport.open(store: folder.file("store"), protectedBy: .keyFile(folder.file("key")))
             await again.shutdown()
         }
     }

@@ -1,3 +1,4 @@
+import Foundation
 import Logging
 import SallyportCore
 import SallyportSecureStore
@@ -9,6 +10,21 @@ import Testing
 
 /// A gateway in this process, through its public API.
 @Suite(.timeLimit(.minutes(1))) struct GatewayTests {
+    /// Nothing is left that would have to be removed before the next try.
+    @Test func aGatewayThatCannotBeMadeLeavesNoDirectory() async throws {
+        let folder = try TemporaryDirectory()
+        let protector = KeyFileProtector.keyFile(folder.file("gateway/key"))
+        await #expect(throws: GatewayError(.invalid, "")) {
+            try await GatewayDirectory.initialize(folder.file("gateway"), name: "a b", protectedBy: protector)
+        }
+        await #expect(throws: GatewayError(.unreachable, "")) {
+            try await GatewayDirectory.initialize(
+                folder.file("gateway"), name: "localhost", protectedBy: protector, database: "postgresql:",
+                through: { _ in throw GatewayError(.unreachable, "The database is away.") })
+        }
+        #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path).isEmpty)
+    }
+
     /// A data folder, and gateways on it.
     struct GatewayFolder: Sendable {
         let directory: TemporaryDirectory

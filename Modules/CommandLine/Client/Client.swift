@@ -44,7 +44,7 @@ struct Client {
         guard let stored = try? StoredAuthorization.read(from: store), stored.instance == nil else { return true }
         guard let error = error as? AuthorizationError else { return true }
         return switch error.code {
-        case .linkUsed, .linkExpired, .credentialsRefused, .authorityMismatch, .unreachable: false
+        case .linkUsed, .linkExpired, .credentialsRefused, .versionNotEntitled, .authorityMismatch, .unreachable: false
         default: stored.hasPendingEnrollment
         }
     }

@@ -18,16 +18,17 @@ struct ConnectCommand: SharedAppCommand, CheckedArguments {
         help: ArgumentHelp("With --tls: a protocol to offer by ALPN. Repeatable, preferred first.", valueName: "name"))
     var alpn: [String] = []
     @OptionGroup var connection: ConnectionOptions
-    @Option(name: .customLong("connect-timeout"), help: "Time limit for connecting, in seconds. Default: 10.")
-    var connectTimeout: Int?
-    @Option(name: .customLong("idle-timeout"), help: "Time limit without any byte, in seconds. Default: no limit.")
-    var idleTimeout: Int?
+    @Option(
+        name: .customLong("connect-timeout"), help: "Time limit for connecting, in seconds. Default: 10.",
+        transform: expecting(SecondsArgument.expected))
+    var connectTimeout: SecondsArgument?
+    @Option(
+        name: .customLong("idle-timeout"), help: "Time limit without any byte, in seconds. Default: no limit.",
+        transform: expecting(SecondsArgument.expected))
+    var idleTimeout: SecondsArgument?
     @OptionGroup var output: OutputOptions
 
     func check() throws {
-        for (name, seconds) in [("connect", connectTimeout), ("idle", idleTimeout)] {
-            if let seconds, seconds < 1 { throw ValidationError("--\(name)-timeout is at least 1.") }
-        }
         if !tls, !alpn.isEmpty || connection.cert != nil || connection.ca != nil {
             throw ValidationError("--alpn, --ca and --cert go with --tls.")
         }
@@ -72,8 +73,8 @@ struct ConnectCommand: SharedAppCommand, CheckedArguments {
         if let ca = connection.ca { configuration.trust = try .systemAnd(pemFile: Workplace.current.path(ca)) }
         configuration.clientIdentity = try connection.identity()
         configuration.applicationProtocols = alpn
-        if let connectTimeout { configuration.connectTimeout = .seconds(connectTimeout) }
-        configuration.idleTimeout = idleTimeout.map { .seconds($0) }
+        if let connectTimeout { configuration.connectTimeout = connectTimeout.duration }
+        configuration.idleTimeout = idleTimeout?.duration
         return configuration
     }
 }

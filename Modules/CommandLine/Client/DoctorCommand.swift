@@ -20,12 +20,14 @@ struct DoctorCommand: AsyncParsableCommand, CheckedArguments {
     @OptionGroup var location: StoreLocationOptions
     @Option(help: ArgumentHelp("Certificates of authorities to trust besides the system's, PEM.", valueName: "file"))
     var ca: String?
-    @Option(name: .customLong("max-time"), help: "Time limit of each step, in seconds.")
-    var maxTime = 10
+    @Option(
+        name: .customLong("max-time"), help: "Time limit of each step, in seconds. Default: 10.",
+        transform: expecting(SecondsArgument.expected))
+    var maxTime = SecondsArgument(count: 10)
     @OptionGroup var output: OutputOptions
 
     func check() throws {
-        guard (1...60).contains(maxTime) else { throw ValidationError("--max-time is 1 to 60.") }
+        guard maxTime.count <= 60 else { throw ValidationError("--max-time is 1 to 60.") }
         _ = try parsedServers()
     }
 
@@ -55,7 +57,7 @@ struct DoctorCommand: AsyncParsableCommand, CheckedArguments {
         } catch {
             return DoctorReport(cannotOpen: CommandFailure(error))
         }
-        let doctor = Doctor(stored, trusting: trust, within: .seconds(maxTime))
+        let doctor = Doctor(stored, trusting: trust, within: maxTime.duration)
         return DoctorReport([.ok(.store, "The store at \(location.store) opens.")] + (await doctor.examine(servers)))
     }
 

@@ -56,8 +56,10 @@ struct FetchCommand: SharedAppCommand, CheckedArguments {
     var cache = false
     @OptionGroup var credentials: CredentialOptions
     @OptionGroup var connection: ConnectionOptions
-    @Option(name: .customLong("max-time"), help: "Time limit of each load, in seconds.")
-    var maxTime: Int?
+    @Option(
+        name: .customLong("max-time"), help: "Time limit of each load, in seconds.",
+        transform: expecting(SecondsArgument.expected))
+    var maxTime: SecondsArgument?
     @OptionGroup var output: OutputOptions
 
     func check() throws {
@@ -66,7 +68,6 @@ struct FetchCommand: SharedAppCommand, CheckedArguments {
             guard let file, OutputFile.canBeReplaced(file) else { throw ValidationError("-C goes with -o FILE.") }
             guard data == nil, method ?? "GET" == "GET" else { throw ValidationError("-C is for a GET without -d.") }
         }
-        if let maxTime, maxTime < 1 { throw ValidationError("--max-time is at least 1.") }
         if let method, HTTPRequest.Method(rawValue: method) == nil {
             throw ValidationError("-X takes the name of a method, such as PUT.")
         }
@@ -138,7 +139,7 @@ struct FetchCommand: SharedAppCommand, CheckedArguments {
         return try parsedURLs().map { url in
             var request = LoadRequest(method, url, body: body)
             request.headerFields = fields
-            if let maxTime { request.options.resourceTimeout = .seconds(maxTime) }
+            if let maxTime { request.options.resourceTimeout = maxTime.duration }
             if noRedirect { request.options.followsRedirects = false }
             return request
         }

@@ -50,10 +50,10 @@ struct CookieFormatArgument: ExpressibleByArgument, Sendable, Hashable {
         self.format = format
     }
 
-    /// JSON begins with a bracket, as no line of a cookie file does.
+    /// JSON begins with a bracket, as no line of a cookie file does; or with a brace, if it is no array.
     init(guessing file: [UInt8]) {
         let first = file.first { $0 != 0x20 && $0 != 0x0a && $0 != 0x0d && $0 != 0x09 }
-        format = first == UInt8(ascii: "[") ? .json : .netscape
+        format = first == UInt8(ascii: "[") || first == UInt8(ascii: "{") ? .json : .netscape
     }
 
     static var allValueStrings: [String] { CookieFileFormat.allCases.map(\.rawValue) }

@@ -77,6 +77,10 @@ enum StoreFindings {
             return .failed(
                 check, .notAuthorized, "The administrator withdrew the instance for good: \(code).",
                 "a new activation is needed: ask the administrator for a link")
+        case .locked(.appVersionNotEntitled):
+            return .failed(
+                check, .notAuthorized, "The user is not entitled to the instance's version of the app: \(code).",
+                "ask the administrator to entitle the user to it: see the version with 'sallyport status'")
         default:
             return .failed(
                 check, .notAuthorized, "The instance is blocked or locked: \(code).",

@@ -20,6 +20,21 @@ extension RequestURL {
     }
 }
 
+/// A length of time in seconds, at least one.
+struct SecondsArgument: ExpressibleByArgument, Sendable, Hashable {
+    static let expected = "A whole number of seconds, at least 1,"
+    let count: Int
+
+    var duration: Duration { .seconds(count) }
+}
+
+extension SecondsArgument {
+    init?(argument: String) {
+        guard let count = Int(argument), count >= 1 else { return nil }
+        self.init(count: count)
+    }
+}
+
 /// HOST:PORT as an argument.
 struct EndpointArgument: ExpressibleByArgument, Sendable, Hashable {
     let endpoint: Endpoint

@@ -24,7 +24,7 @@ extension Protection {
             content = try SecretFile.read(path, kind: "passphrase file", upTo: passphraseLimit)
         } catch {
             guard error.code == .notFound else { throw CommandFailure(error) }
-            throw CommandFailure(.usage, name: "\(error.code)", "There is no passphrase file \(path).")
+            throw CommandFailure(.inputOutput, name: "\(error.code)", "There is no passphrase file \(path).")
         }
         guard let text = String(validating: content, as: UTF8.self) else {
             throw CommandFailure(.usage, name: "invalid", "\(path) is not UTF-8 text.")

@@ -84,7 +84,7 @@ extension CommandFailure {
     init(_ error: DoorError) {
         let status: ExitStatus =
             switch error.code {
-            case .inUse: .inUse
+            case .inUse, .cannotListen: .unavailable
             case .invalidPlace, .invalidCredential: .usage
             default: .inputOutput
             }
@@ -126,7 +126,11 @@ extension CommandFailure {
             "ask the administrator for a new activation link"
         case (.withdrawn, .appVersionNotEntitled):
             "ask the administrator to entitle the user to this version of the app"
+        // By the administrator, or because the lease is over.
+        case (.withdrawn, .blocked): "'sallyport doctor' says what to do"
         case (.withdrawn, _): "ask the administrator, who sees it in 'sallyport admin instances'"
+        case (.versionNotEntitled, _):
+            "give another --version, or have the administrator entitle the user to it, and use the link again"
         case (.authorityMismatch, _):
             "see that it is the gateway that answers; if so, ask the administrator for a new activation link"
         case (.notActivated, _): "activate the app with 'sallyport activate'"
@@ -201,7 +205,9 @@ extension CommandFailure {
         case .cannotBind, .unreachable: .unavailable
         case .inUse: .inUse
         case .fileSystem, .unsafePermissions, .store: .inputOutput
-        case .unauthorized, .forbidden, .locked, .expired, .keyUsed, .keyExpired: .notAuthorized
+        case .unauthorized, .forbidden, .locked, .expired, .keyUsed, .keyExpired, .wrongApplication,
+            .versionNotEntitled:
+            .notAuthorized
         case .internalFailure, .ended, .cancelled: .software
         default: .usage
         }

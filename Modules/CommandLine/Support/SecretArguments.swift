@@ -12,7 +12,7 @@ enum SecretArguments {
         return shown.reduce(message) { $0.replacing("'\($1.0)'", with: "'\($1.1)'") }
     }
 
-    /// Shortens links and tokens wherever a failure repeats them: in the place of a file's name, say, or of a user's.
+    /// Shortens links, invitations and tokens wherever a failure repeats them: in the place of a file's name, say, or of a user's.
     static func withoutLinks(_ arguments: [String], in failure: CommandFailure) -> CommandFailure {
         let secrets = values(of: arguments).filter(isSecret)
         func hidden(_ text: String) -> String {
@@ -28,9 +28,10 @@ enum SecretArguments {
         arguments + arguments.compactMap { $0.split(separator: "=", maxSplits: 1).last.map(String.init) }
     }
 
-    /// Whether the text is an activation link, or a token in the compact serialization of RFC 7515.
+    /// Whether the text is an activation link, an invitation, or a token in the compact serialization of RFC 7515.
     private static func isSecret(_ text: String) -> Bool {
-        if text.lowercased().hasPrefix("sallyport://") { return true }
+        let beginnings = ["sallyport://", "sallyport-invitation:", "sallyport-relay-invitation:"]
+        if beginnings.contains(where: text.lowercased().hasPrefix) { return true }
         return text.hasPrefix("eyJ") && text.contains(".")
     }
 

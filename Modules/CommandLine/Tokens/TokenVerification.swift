@@ -5,6 +5,7 @@ import SallyportBase
 import SallyportCore
 import SallyportLoading
 import SallyportTransport
+import SallyportWire
 
 /// The verification of one token, with the program's own client.
 struct TokenVerification {
@@ -82,13 +83,30 @@ struct TokenVerification {
         }
         guard let keys = command.keys else { throw CommandFailure(.usage, name: "usage", "Give --keys or --online.") }
         guard Self.isURL(keys) else {
-            let document = FixedKeys(try InputFile.bytes(keys, limit: 64 << 10))
-            return AuthTokenVerifier(keys: PublishedKeys(from: document), issuers: Set(command.issuer))
+            let document = try InputFile.bytes(keys, limit: JWKSet.Limits.document)
+            try Self.check(document, from: keys)
+            return AuthTokenVerifier(keys: PublishedKeys(from: FixedKeys(document)), issuers: Set(command.issuer))
         }
         let url = try RequestURL(keys)
         let source = GatewayAnswers(transport: transport, url: url, anchors: anchors)
         let issuers = command.issuer.isEmpty ? [url.origin] : Set(command.issuer)
         return AuthTokenVerifier(keys: PublishedKeys(from: source), issuers: issuers)
+    }
+}
+
+extension TokenVerification {
+    /// Before the token is looked at: no token could be verified by a file of something else.
+    private static func check(_ document: [UInt8], from file: String) throws(CommandFailure) {
+        let reason: String
+        do throws(WireError) {
+            guard try JWKSet(parsing: document).keys.isEmpty else { return }
+            reason = "It has no key for signatures by ES256."
+        } catch {
+            reason = error.message
+        }
+        throw CommandFailure(
+            .usage, name: "invalid", "\(InputFile.name(of: file)) holds no published keys: \(reason)",
+            hint: "https://GATEWAY/.well-known/jwks.json answers with them")
     }
 }
 

@@ -64,8 +64,7 @@ struct CookieDocument: Codable {
         do {
             documents = try JSONDecoder().decode([CookieDocument].self, from: Data(file))
         } catch {
-            // The decoder's error might quote the file's content.
-            throw CookieError(.invalidFile, "The file is not an array of cookies.")
+            throw CookieError(.invalidFile, fault(in: error))
         }
         var cookies: [Cookie] = []
         for (index, document) in documents.enumerated() {
@@ -77,6 +76,22 @@ struct CookieDocument: Codable {
             }
         }
         return cookies
+    }
+
+    /// What is wrong with a file, without its content, which the decoder's error might quote.
+    private static func fault(in error: any Error) -> String {
+        let (path, missing): ([any CodingKey], String?)
+        switch error as? DecodingError {
+        case .keyNotFound(let key, let context): (path, missing) = (context.codingPath, key.stringValue)
+        case .typeMismatch(_, let context), .valueNotFound(_, let context): (path, missing) = (context.codingPath, nil)
+        case .dataCorrupted(let context) where !context.codingPath.isEmpty: (path, missing) = (context.codingPath, nil)
+        default: return "The file is not JSON."
+        }
+        guard let index = path.first?.intValue else { return "The file is not an array of cookies." }
+        let member = path.dropFirst().last?.stringValue
+        let wrong = member.map { "its '\($0)' is not valid" } ?? "it is no object"
+        let fault = missing.map { "it has no '\($0)'" } ?? wrong
+        return "Entry \(index + 1) is no cookie: \(fault)."
     }
 
     static func file(of cookies: [Cookie]) -> [UInt8] {

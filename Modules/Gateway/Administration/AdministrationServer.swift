@@ -23,7 +23,8 @@ struct AdministrationServer: Sendable {
         let directory = AdministrationSocket.directory(of: path)
         // The directory is there, and closed to others, before the socket is bound in it.
         guard mkdir(directory, 0o700) == 0 || errno == EEXIST, chmod(directory, 0o700) == 0 else {
-            throw GatewayError(.fileSystem, "The directory \(directory) cannot be made.")
+            let reason = String(cString: strerror(errno))
+            throw GatewayError(.fileSystem, "The directory \(directory) cannot be made private: \(reason).")
         }
         let socket = try AdministrationSocket.path(of: path)
         unlink(socket.path)

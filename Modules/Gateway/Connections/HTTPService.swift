@@ -28,7 +28,7 @@ struct HTTPService: Sendable {
     /// Serves until the task is cancelled, or until its service group shuts down.
     func run() async throws {
         defer { continuation.finish() }
-        do { try await application.run() } catch let error where error is IOError || error is SocketAddressError {
+        do { try await application.run() } catch let error where BindFailure.isKnown(error) {
             throw GatewayError(
                 .cannotBind, "The gateway cannot listen on \(address): \(BindFailure.reason(error)).", underlying: error
             )

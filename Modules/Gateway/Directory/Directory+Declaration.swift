@@ -238,68 +238,104 @@ extension Directory {
         try result.apply(declaration.apps ?? [])
         try result.apply(declaration.users ?? [], knowing: users)
         try result.apply(declaration.servers ?? [])
-        for rule in declaration.routes ?? [] {
-            let ports = rule.ports.map(Set.init) ?? RoutingTable.defaultPorts
-            try result.setRoute(
-                rule.domain, Domain(route: Self.route(rule.route), ports: ports, secondary: rule.secondary))
+        try result.apply(declaration.routes ?? [])
+        try Self.naming("tls") { () throws(GatewayError) in try result.apply(declaration.tls) }
+        try result.apply(declaration.realms ?? [])
+        try Self.naming("auth") { () throws(GatewayError) in try result.apply(declaration.auth) }
+        if let lease = declaration.lease {
+            try Self.naming("lease") { () throws(GatewayError) in try result.setLease(lease) }
         }
-        if let block = declaration.tls?.block {
+        if let domains = declaration.defaultDomains {
+            try Self.naming("defaultDomains") { () throws(GatewayError) in try result.setDefaultDomains(domains) }
+        }
+        return result
+    }
+
+    /// Runs `body`, and says in its error which entry of the declaration is wrong; of a name that is too long to be one, its
+    /// beginning.
+    static func naming(_ entry: String, _ body: () throws(GatewayError) -> Void) throws(GatewayError) {
+        do throws(GatewayError) { try body() } catch {
+            throw GatewayError(error.code, "\(entry.prefix(300)): \(error.message)", underlying: error.underlying)
+        }
+    }
+
+    private mutating func apply(_ declared: [Declaration.Rule]) throws(GatewayError) {
+        for rule in declared {
+            try Self.naming("Route \(rule.domain)") { () throws(GatewayError) in
+                let ports = rule.ports.map(Set.init) ?? RoutingTable.defaultPorts
+                try setRoute(
+                    rule.domain, Domain(route: Self.route(rule.route), ports: ports, secondary: rule.secondary))
+            }
+        }
+    }
+
+    private mutating func apply(_ declared: Declaration.TLS?) throws(GatewayError) {
+        if let block = declared?.block {
             var versions: Set<TLSVersion> = []
             for text in block { versions.insert(try Self.tlsVersion(text)) }
-            result.blockedTLS = versions
+            blockedTLS = versions
         }
-        try result.apply(declaration.realms ?? [])
-        try result.apply(declaration.auth)
-        if let floor = declaration.tls?.floor { result.tlsFloor = try Self.tlsVersion(floor) }
-        if let lease = declaration.lease { try result.setLease(lease) }
-        if let domains = declaration.defaultDomains { try result.setDefaultDomains(domains) }
-        return result
+        if let floor = declared?.floor { tlsFloor = try Self.tlsVersion(floor) }
     }
 
     private mutating func apply(_ declared: [Declaration.Cluster]) throws(GatewayError) {
         for cluster in declared {
-            try setCluster(
-                cluster.name, cluster.relays.map { Relay(endpoint: $0.server, priority: $0.priority ?? 1) },
-                authorities: cluster.authorities)
+            try Self.naming("Cluster \(cluster.name)") { () throws(GatewayError) in
+                try setCluster(
+                    cluster.name, cluster.relays.map { Relay(endpoint: $0.server, priority: $0.priority ?? 1) },
+                    authorities: cluster.authorities)
+            }
         }
     }
 
     private mutating func apply(_ declared: [Declaration.Application]) throws(GatewayError) {
         for app in declared {
-            for version in app.versions where applications[app.id]?.versions.contains(version) != true {
-                try addApplication(app.id, version: version)
-            }
-            if let text = app.config { try configure(app.id, text: text) }
-            if let policy = app.policy { try setPolicy(app.id, json: policy) }
-            if app.detailedLogsOn != nil || app.preventUserDetailedLogs != nil {
-                try setLogging(
-                    of: app.id, isDetailed: app.detailedLogsOn, isKeptFromUsers: app.preventUserDetailedLogs)
-            }
-            if let json = app.extraInfo { try setExtraInfo(json, of: app.id) }
+            try Self.naming("App \(app.id)") { () throws(GatewayError) in try apply(app) }
         }
+    }
+
+    private mutating func apply(_ app: Declaration.Application) throws(GatewayError) {
+        for version in app.versions where applications[app.id]?.versions.contains(version) != true {
+            try addApplication(app.id, version: version)
+        }
+        if let text = app.config { try configure(app.id, text: text) }
+        if let policy = app.policy { try setPolicy(app.id, json: policy) }
+        if app.detailedLogsOn != nil || app.preventUserDetailedLogs != nil {
+            try setLogging(of: app.id, isDetailed: app.detailedLogsOn, isKeptFromUsers: app.preventUserDetailedLogs)
+        }
+        if let json = app.extraInfo { try setExtraInfo(json, of: app.id) }
     }
 
     private mutating func apply(
         _ declared: [Declaration.User], knowing known: [String: User]
     ) throws(GatewayError) {
         for user in declared {
-            if users[user.name] == nil { try addUser(user.name, id: known[user.name]?.id ?? UserIdentifier()) }
-            if let name = user.userPrincipalName { try setPrincipalName(name, of: user.name) }
-            for entitlement in user.entitlements ?? [] {
-                for version in entitlement.versions {
-                    try entitle(user.name, to: entitlement.app, version: version)
-                }
-            }
+            let id = known[user.name]?.id ?? UserIdentifier()
+            try Self.naming("User \(user.name)") { () throws(GatewayError) in try apply(user, id: id) }
+        }
+    }
+
+    /// - Parameter id: of a user who is not there yet.
+    private mutating func apply(_ user: Declaration.User, id: UserIdentifier) throws(GatewayError) {
+        if users[user.name] == nil { try addUser(user.name, id: id) }
+        if let name = user.userPrincipalName { try setPrincipalName(name, of: user.name) }
+        for entitlement in user.entitlements ?? [] {
+            for version in entitlement.versions { try entitle(user.name, to: entitlement.app, version: version) }
         }
     }
 
     private mutating func apply(_ declared: [Declaration.Server]) throws(GatewayError) {
         for server in declared {
-            try addServer(
-                Server(
-                    endpoint: server.server, application: server.app, priority: server.priority ?? 1,
-                    route: Self.route(server.route ?? "relay"), address: server.address,
-                    secondary: server.secondary))
+            try Self.naming("Server \(server.server)") { () throws(GatewayError) in
+                guard server.priority == nil || server.app != nil else {
+                    throw GatewayError(.invalid, "A priority is for a server of an app: add `app`.")
+                }
+                try addServer(
+                    Server(
+                        endpoint: server.server, application: server.app, priority: server.priority ?? 1,
+                        route: Self.route(server.route ?? "relay"), address: server.address,
+                        secondary: server.secondary))
+            }
         }
     }
 

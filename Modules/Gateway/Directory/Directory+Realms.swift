@@ -59,9 +59,11 @@ extension Directory {
 
     mutating func apply(_ declared: [Declaration.Realm]) throws(GatewayError) {
         for realm in declared {
-            for kdc in realm.kdcs {
-                let endpoint = try Self.kdc(kdc).description
-                if realms[realm.name]?.contains(endpoint) != true { try addRealm(realm.name, kdc: kdc) }
+            try Self.naming("Realm \(realm.name)") { () throws(GatewayError) in
+                for kdc in realm.kdcs {
+                    let endpoint = try Self.kdc(kdc).description
+                    if realms[realm.name]?.contains(endpoint) != true { try addRealm(realm.name, kdc: kdc) }
+                }
             }
         }
     }

@@ -75,7 +75,8 @@ struct UploadSource: Sendable {
 private enum FileBody {
     static func length(_ path: String) throws(LoadError) -> Int64 {
         var status = stat()
-        guard unsafe stat(path, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
+        guard unsafe stat(path, &status) == 0 else { throw failure(path) }
+        guard status.st_mode & S_IFMT == S_IFREG else {
             throw LoadError(.fileSystem, at: .request, "The body is to be read from \(path), which is no regular file.")
         }
         return Int64(status.st_size)

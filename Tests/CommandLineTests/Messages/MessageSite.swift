@@ -97,6 +97,10 @@ final class MessageSite: Sendable {
         case "blocked-app": return try await withdrawn(name, by: .block)
         case "locked-app": return try await withdrawn(name, by: .lock)
         case "wiped-app": return try await withdrawn(name, by: .wipe)
+        case "outdated-app": return try await outdated(name)
+        case "outdated-instance":
+            let store = folder.file("outdated-app")
+            return try await run("status", "--store", store, "--json").json(Activation.self).instance
         case "gateway-authority": return try await authority(in: name)
         case "token": return try await token(in: name)
         case "token-text": return try await text(of: token(in: name))
@@ -111,8 +115,8 @@ final class MessageSite: Sendable {
     private func issue(_ secret: String) { issued.withLock { $0.append(secret) } }
 
     /// A file with a new activation link.
-    private func link(in name: String) async throws -> String {
-        let issued = try await run("admin", "key", "issue", Self.user, Self.app, "--data", folder.file("gateway"))
+    private func link(in name: String, of user: String = MessageSite.user) async throws -> String {
+        let issued = try await run("admin", "key", "issue", user, Self.app, "--data", folder.file("gateway"))
         guard let key = issued.output.firstMatch(of: /key=([^&\s]+)/)?.output.1 else {
             throw Unexpected("No link was issued: \(issued.error)")
         }
@@ -167,6 +171,17 @@ final class MessageSite: Sendable {
         let reply = try await AdministrationClient(data: data, protectedBy: .keyFile("\(data)/key"))
             .perform(.withdraw(instance: activation.instance, order))
         guard reply == .done else { throw Unexpected("\(name) was not withdrawn: \(reply)") }
+        return folder.file(name)
+    }
+
+    /// An activated app whose user, who has no other, is entitled to another version by now; it has not learned of it.
+    private func outdated(_ name: String) async throws -> String {
+        let (user, data) = ("eve", folder.file("gateway"))
+        _ = try await run("admin", "user", "add", user, "--data", data)
+        _ = try await run("admin", "entitle", user, Self.app, "1.0.0.0", "--data", data)
+        try await activate(link(in: "\(name)-link", of: user), into: name)
+        _ = try await run("admin", "entitle", user, Self.app, "2.0.0.0", "--data", data)
+        _ = try await run("admin", "unentitle", user, Self.app, "1.0.0.0", "--yes", "--data", data)
         return folder.file(name)
     }
 

@@ -62,7 +62,7 @@ enum MessageValues {
         "an authorization with a certificate that has expired": failure(
             AuthorizationError(.identityExpired, .activationFailed, "The certificate expired more than 30 days ago.")),
         "an authorization of a wiped instance": failure(
-            AuthorizationError(.withdrawn, .wiped, "Authorization is withdrawn.")),
+            AuthorizationError(.withdrawn, .wiped, "The instance was wiped.")),
         "an authorization at a gateway with another authority": failure(
             AuthorizationError(
                 .authorityMismatch, .serverCommunicationFailed,

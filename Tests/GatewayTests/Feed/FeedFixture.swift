@@ -14,7 +14,8 @@ final class EnrolledRelay: Sendable {
     /// Not that of the gateways, which are `localhost`.
     static let standardName = "relay.localhost"
 
-    let path = FileManager.default.temporaryDirectory.appending(path: "sallyport-relay-\(UUID().uuidString)").path
+    private let folder: TemporaryDirectory
+    var path: String { folder.path }
     let name: String
     let membership: RelayMembership
 
@@ -25,7 +26,9 @@ final class EnrolledRelay: Sendable {
 
     private init(at data: GatewayData, named name: String) async throws {
         self.name = name
-        let protector = KeyFileProtector.keyFile("\(path)/key")
+        folder = try TemporaryDirectory()
+        let path = folder.path
+        let protector = KeyFileProtector.keyFile(folder.file("key"))
         let request = try await GatewayDirectory.relayRequest(path, name: name, cluster: "main", protectedBy: protector)
         guard case .relayInvitation(let invited) = await data.perform(.invite(request: request)) else {
             throw TestFailure("no invitation")
@@ -35,8 +38,6 @@ final class EnrolledRelay: Sendable {
         defer { store.close() }
         membership = try #require(try store.membership())
     }
-
-    deinit { try? FileManager.default.removeItem(atPath: path) }
 
     /// As a client of the control port.
     var identity: ClientIdentity {

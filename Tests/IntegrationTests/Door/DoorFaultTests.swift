@@ -113,7 +113,7 @@ import Testing
             let second = try await ChildProcess(
                 Programs.built("sallyport"), ["proxy", "--store", other, "--json"] + place
             ).outcome()
-            #expect(second.status == 75, "\(second.status) \(second.error)")
+            #expect(second.status == 69, "\(second.status) \(second.error)")
             #expect(try second.failure().name == "inUse", "\(second.error)")
         }
         let same = try await sallyport("proxy", "--store", world.store)

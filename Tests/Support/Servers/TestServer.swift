@@ -150,6 +150,15 @@ package struct TestConnection: Sendable {
         while readHead() != nil { write(answer) }
     }
 
+    /// Waits until the peer's kernel has all that was written, at most 10 s.
+    package func awaitDelivery() {
+        var unsent: Int32 = 0
+        for _ in 0..<2000 {
+            guard ioctl(descriptor, UInt(TIOCOUTQ), &unsent) == 0, unsent > 0 else { return }
+            usleep(5000)
+        }
+    }
+
     /// Waits until the peer has left, or the time of a read is over.
     package func awaitEnd() { while !read().isEmpty {} }
 

@@ -4,6 +4,7 @@ import HTTPTypes
 import SallyportCore
 import SallyportLoading
 import SallyportTransport
+import TestSupport
 import Testing
 
 @testable import SallyportURLLoading
@@ -11,10 +12,10 @@ import Testing
 @Suite(.timeLimit(.minutes(1))) struct DownloadTests {
     /// A directory of the test's own, removed with it.
     private final class Directory: Sendable {
-        let path = FileManager.default.temporaryDirectory.appending(path: "sallyport-\(UUID())").path
+        private let folder: TemporaryDirectory
+        var path: String { folder.path }
 
-        init() throws { try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true) }
-        deinit { try? FileManager.default.removeItem(atPath: path) }
+        init() throws { folder = try TemporaryDirectory() }
 
         var names: [String] { get throws { try FileManager.default.contentsOfDirectory(atPath: path).sorted() } }
         func mode(_ name: String) throws -> mode_t {

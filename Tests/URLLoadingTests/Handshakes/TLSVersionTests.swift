@@ -32,6 +32,13 @@ struct ControlTLSVersionsTests {
         }
     }
 
+    @Test(arguments: [ConfigContent.int(5), .double(1.1), .bool(true), .intArray([1])])
+    func aValueOfAnotherKindIsAnError(_ value: ConfigContent) {
+        #expect(throws: LoadError(.invalidConfiguration, "")) {
+            _ = try versions([AbsoluteConfigKey([ControlTLSVersions.names[0]]): ConfigValue(value, isSecret: false)])
+        }
+    }
+
     @Test func theEnvironmentIsAProvider() throws {
         let provider = EnvironmentVariablesProvider(environmentVariables: ["CONTROL_TLSVERSIONS": "TLS1.1"])
         let versions = try ControlTLSVersions(reading: ConfigReader(provider: provider))
