@@ -40,6 +40,8 @@ struct sallyport_socket_owner {
     unsigned int user;
     /// 0 for a socket that is no longer open in any process.
     unsigned int inode;
+    /// Whether it is connected; it may have ended its own side.
+    int is_connected;
 };
 
 /// A socket that asks for owners. Its descriptor, or a negative errno.
@@ -124,6 +126,8 @@ static inline int sallyport_socket_owner_of_peer(
         if (found->id.idiag_sport != place->idiag_sport || found->id.idiag_dport != place->idiag_dport) return -ENOENT;
         owner->user = found->idiag_uid;
         owner->inode = found->idiag_inode;
+        owner->is_connected = found->idiag_state == TCP_ESTABLISHED || found->idiag_state == TCP_FIN_WAIT1 ||
+                              found->idiag_state == TCP_FIN_WAIT2;
         return 0;
     }
 }

@@ -1,6 +1,5 @@
 internal import Crypto
 internal import Foundation
-internal import Glibc
 package import SallyportBase
 internal import SallyportCore
 internal import SallyportLoading
@@ -10,8 +9,8 @@ internal import X509
 
 /// The data directory of a gateway.
 package enum GatewayDirectory {
-    /// Creates a new gateway in a directory, which is created if it is missing. If that fails, a directory that was created
-    /// for it is removed.
+    /// Creates a new gateway in a directory, which is created if it is missing. If that fails once the directory holds a
+    /// store, for want of the database, say, a directory that was created for it is removed.
     ///
     /// - Parameters:
     ///   - url: of the empty database of a new fleet; nil for a gateway that stands alone.
@@ -24,13 +23,14 @@ package enum GatewayDirectory {
         asOwner owner: String? = nil, through databases: DatabaseOpener? = nil
     ) async throws -> Redacted<String>? {
         try GatewayData.check(name: name)
-        let isNew = mkdir(path, 0o700) == 0
+        let isNew = !FileManager.default.fileExists(atPath: path)
+        let store = try await openEmpty(path, protectedBy: protector)
+        defer { store.close() }
         let membership = url.map { FleetMembership(url: $0, key: FleetKey.generate()) }
         do {
-            let store = try await openEmpty(path, protectedBy: protector)
-            defer { store.close() }
             try await GatewayData.initialize(store, name: name, in: membership, asOwner: owner, through: databases)
         } catch {
+            // While the store is open, no other process has a gateway there.
             if isNew { try? FileManager.default.removeItem(atPath: path) }
             throw error
         }

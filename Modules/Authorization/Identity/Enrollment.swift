@@ -136,11 +136,11 @@ extension ControlAnswer {
         case ControlAPI.Refusal.wrongApplication:
             AuthorizationError(
                 .wrongApplication, .appIntegrityFailed,
-                "The activation link is for another app; it remains unused.")
+                "The activation link is for another app, which can still use it.")
         case ControlAPI.Refusal.versionNotEntitled:
             AuthorizationError(
                 .versionNotEntitled, .appVersionNotEntitled,
-                "The user is not entitled to this version of the app; the activation link remains unused.")
+                "The user is not entitled to this version of the app; the activation link can still be used.")
         default:
             AuthorizationError(
                 .credentialsRefused, .credentialsFailed, "The gateway refused with status \(status).")

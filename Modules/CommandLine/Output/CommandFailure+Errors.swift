@@ -60,8 +60,7 @@ extension CommandFailure {
     private static func hint(for code: LoadError.Code, _ result: ResultCode?) -> String? {
         switch (code, result) {
         case (.notAuthorized, _): "activate the app with 'sallyport activate'"
-        case (.withdrawn, .wiped?), (.withdrawn, .appDenied?): "a new activation is needed: ask for another link"
-        case (.withdrawn, _): "ask the administrator, who sees it in 'sallyport admin instances'"
+        case (.withdrawn, let result): hint(forWithdrawal: result ?? .none)
         case (.refusedByPolicy, _): "'sallyport explain URL' says which rule decides"
         case (.clientCertificateRefused, _): "a client certificate is shown with --cert FILE"
         case (.serverNotTrusted, _): "a private authority is trusted with --ca FILE"
@@ -121,14 +120,9 @@ extension CommandFailure {
 
     private static func hint(for error: AuthorizationError) -> String? {
         switch (error.code, error.result) {
-        case (.withdrawn, .wiped), (.withdrawn, .appDenied), (.identityExpired, _), (.credentialsRefused, _),
-            (.linkUsed, _), (.linkExpired, _):
+        case (.identityExpired, _), (.credentialsRefused, _), (.linkUsed, _), (.linkExpired, _):
             "ask the administrator for a new activation link"
-        case (.withdrawn, .appVersionNotEntitled):
-            "ask the administrator to entitle the user to this version of the app"
-        // By the administrator, or because the lease is over.
-        case (.withdrawn, .blocked): "'sallyport doctor' says what to do"
-        case (.withdrawn, _): "ask the administrator, who sees it in 'sallyport admin instances'"
+        case (.withdrawn, let result): hint(forWithdrawal: result)
         case (.versionNotEntitled, _):
             "give another --version, or have the administrator entitle the user to it, and use the link again"
         case (.authorityMismatch, _):
@@ -137,6 +131,18 @@ extension CommandFailure {
         case (.alreadyActivated, _): "another instance needs another --store"
         case (.unreachable, _): "see that the gateway runs, and that this machine knows its name"
         default: nil
+        }
+    }
+}
+
+extension CommandFailure {
+    private static func hint(forWithdrawal result: ResultCode) -> String {
+        switch result {
+        case .wiped, .appDenied: "ask the administrator for a new activation link"
+        case .appVersionNotEntitled: "ask the administrator to entitle the user to this version of the app"
+        // By the administrator, or because the lease is over.
+        case .blocked: "'sallyport doctor' says what to do"
+        default: "ask the administrator, who sees it in 'sallyport admin instances'"
         }
     }
 }

@@ -7,7 +7,7 @@ struct ExitStatus: RawRepresentable, Sendable, Hashable {
     /// With `fetch --fail`: the HTTP status was 400 or above.
     static let httpFailure = ExitStatus(rawValue: 22)
     static let usage = ExitStatus(rawValue: 64)
-    /// A gateway or server cannot be reached.
+    /// A gateway or server cannot be reached, or an address cannot be listened on.
     static let unavailable = ExitStatus(rawValue: 69)
     /// An internal error.
     static let software = ExitStatus(rawValue: 70)

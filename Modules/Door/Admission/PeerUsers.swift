@@ -4,8 +4,9 @@ internal import Glibc
 /// Asks the kernel which user is at the other end of a connection.
 ///
 /// Loopback TCP: by NETLINK_SOCK_DIAG (sock_diag(7)), some 4 µs for each question. The answer counts only for a socket that
-/// has an inode, which is open in a process: the kernel reports closed sockets as those of user 0. A program that has
-/// ended its side, perhaps before the door took the connection, still has its socket. Unix sockets: SO_PEERCRED (unix(7)).
+/// is connected and has an inode. The kernel reports closed sockets, which have none, as those of user 0; and a socket that
+/// is about to connect from the port of one that was closed is another program's. A program that has ended its side,
+/// perhaps before the door took the connection, still counts. Unix sockets: SO_PEERCRED (unix(7)).
 struct PeerUsers: ~Copyable {
     /// Negative if the kernel gives none.
     private let netlink: Int32
@@ -24,7 +25,7 @@ struct PeerUsers: ~Copyable {
         questions &+= 1
         var owner = sallyport_socket_owner()
         let result = unsafe sallyport_socket_owner_of_peer(netlink, connection, questions, &owner)
-        guard result == 0, owner.inode != 0 else { return .unknown }
+        guard result == 0, owner.is_connected != 0, owner.inode != 0 else { return .unknown }
         return .user(owner.user)
     }
 

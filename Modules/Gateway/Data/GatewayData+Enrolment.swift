@@ -44,6 +44,7 @@ extension GatewayData {
         let keyDigest = Array(SHA256.hash(data: Self.bytes(of: key)))
         let isEntitled = !directory.versions(for: record).isEmpty
         if isEntitled, let use = record.use, record.repeats(keyDigest, at: now) {
+            try application.check(record, in: directory)
             return [use.certificate, authority.der]
         }
         try Self.checkUnused(record, at: now)
@@ -93,7 +94,9 @@ extension GatewayData {
             // The relay must know the instance before the instance connects.
             try await catchUp(to: revision)
             return [certificate, authority.der]
-        case .repeated(let earlier): return [earlier.certificate, authority.der]
+        case .repeated(let earlier):
+            try application.check(record, in: directory)
+            return [earlier.certificate, authority.der]
         }
     }
 

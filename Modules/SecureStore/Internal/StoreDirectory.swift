@@ -33,12 +33,19 @@ enum StoreDirectory {
     }
 
     private static func checkHasKeys(_ path: String) throws(StoreError) {
-        guard !Files.exists("\(path)/\(KeyRingFile.name)") else { return }
-        // Another process may have begun a wipe since it was looked for, and may even have ended it.
-        if [intentName, wipedName].contains(where: { Files.exists("\(path)/\($0)") }) {
+        guard try !hasKeys(path) else { return }
+        guard try holdsData(path) else { throw StoreError(.notFound, "There is no store at \(path).") }
+        // Looked for again behind the data: another process may just have made or restored the store.
+        guard try hasKeys(path) else { throw lostKeys(path) }
+    }
+
+    /// - Throws: ``StoreError/Code/wiped`` if there are none because of a wipe, which may have begun a moment ago.
+    private static func hasKeys(_ path: String) throws(StoreError) -> Bool {
+        guard !Files.exists("\(path)/\(KeyRingFile.name)") else { return true }
+        guard ![intentName, wipedName].contains(where: { Files.exists("\(path)/\($0)") }) else {
             throw StoreError(.wiped, "The store at \(path) was wiped.")
         }
-        throw try holdsData(path) ? lostKeys(path) : StoreError(.notFound, "There is no store at \(path).")
+        return false
     }
 
     private static func lostKeys(_ path: String) -> StoreError {

@@ -66,6 +66,11 @@ import Testing
         let chain = try await fixture.chain(link, request, entitlement: "com.example.report", version: "1.0.0.0")
         // The same request again gets the same certificate.
         #expect(try await fixture.chain(link, request, version: "1.0.0.0") == chain)
+        // And no certificate for something else.
+        await #expect(throws: GatewayError(.versionNotEntitled, "")) {
+            try await fixture.chain(link, request, version: "2.0.0.0")
+        }
+        #expect(try await fixture.chain(link, request) == chain)
         await #expect(throws: GatewayError(.keyUsed, "")) {
             try await fixture.chain(link, DataFixture.request(), version: "2.0.0.0")
         }
