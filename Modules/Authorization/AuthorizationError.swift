@@ -65,8 +65,8 @@ extension AuthorizationError {
         public static let linkUsed = Code(value: .linkUsed)
         /// The activation link was not used within its 24 hours. Ask for a new link.
         public static let linkExpired = Code(value: .linkExpired)
-        /// The user is not entitled to the app's version. The activation link remains unused: it can be used again once
-        /// the user is entitled to the version, or for another version.
+        /// The user is not entitled to the app's version. The activation link can still be used, for another version or
+        /// once the user is entitled to this one.
         public static let versionNotEntitled = Code(value: .versionNotEntitled)
         /// The gateway was reached, but the exchange failed. Retry with increasing pauses.
         public static let communicationFailed = Code(value: .communicationFailed)

@@ -176,7 +176,7 @@ import Testing
     @Test("What withdraws access is told, with the versions that the user has")
     func reasons() async throws {
         let fixture = try Fixture()
-        let (authorization, _) = try await fixture.activated()
+        let (authorization, store) = try await fixture.activated()
         fixture.gateway.change { document in
             document.status = .locked
             document.code = .appVersionNotEntitled
@@ -189,6 +189,9 @@ import Testing
             let reason = "The user is not entitled to version 2.0 of the app, but to 1.2, 1.3."
             return ($0 as? AuthorizationError)?.message == reason
         }
+        // What is shown and what the doctor asks for is the version that was judged.
+        let stored = try StoredAuthorization.read(from: store, clock: fixture.clock)
+        #expect(stored.version == "2.0" && stored.contact?.question.target.hasSuffix("?version=2.0") == true)
         fixture.gateway.change { document in
             document.status = .blocked
             document.code = .blocked

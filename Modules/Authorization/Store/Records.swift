@@ -57,6 +57,12 @@ struct LocalDecisions: Sendable, Codable, Hashable {
     /// The version given at activation, or the first one that the gateway chose.
     var version: String?
 
+    /// The app's version: the one that the last configuration judged, or, before there is one, the one to be asked for. An
+    /// app that was upgraded since its activation asks for another version than the one that is kept here.
+    func version(under document: ConfigurationDocument?) -> String? {
+        document?.entitlement.version.description ?? version
+    }
+
     /// Updates them according to a new configuration.
     mutating func follow(_ document: ConfigurationDocument, knowsVersion: Bool) {
         if document.status == .active {

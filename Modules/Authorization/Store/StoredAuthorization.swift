@@ -47,7 +47,7 @@ public struct StoredAuthorization: Sendable {
         leaseEnd = document?.leaseEnd
         instance = contents.identity?.name.instance.description
         entitlement = contents.identity?.name.entitlement.description
-        version = contents.decisions.version ?? document?.entitlement.version.description
+        version = contents.decisions.version(under: document)
         user = contents.identity?.user
         gateway = contents.identity?.gateway
         contact = StoredContact(contents)

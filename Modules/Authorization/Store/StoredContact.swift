@@ -37,7 +37,7 @@ package struct StoredContact: Sendable {
     /// A request for the current configuration.
     package var question: ControlRequest {
         var target = ControlAPI.Path.configuration
-        if let version = decisions.version { target += "?\(ControlAPI.Query.version)=\(version)" }
+        if let version = decisions.version(under: document) { target += "?\(ControlAPI.Query.version)=\(version)" }
         return ControlRequest(
             gateway: gateway, target: target, trust: .authorities(authorities), identity: identity,
             limit: ControlAPI.Limits.configuration)

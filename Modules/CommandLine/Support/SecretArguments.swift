@@ -12,7 +12,8 @@ enum SecretArguments {
         return shown.reduce(message) { $0.replacing("'\($1.0)'", with: "'\($1.1)'") }
     }
 
-    /// Shortens links, invitations and tokens wherever a failure repeats them: in the place of a file's name, say, or of a user's.
+    /// Shortens links, invitations and tokens wherever a failure repeats them: in the place of a file's name, say, or of a
+    /// user's.
     static func withoutLinks(_ arguments: [String], in failure: CommandFailure) -> CommandFailure {
         let secrets = values(of: arguments).filter(isSecret)
         func hidden(_ text: String) -> String {

@@ -85,19 +85,13 @@ struct ControlPlane: Sendable {
         guard let text = request.uri.queryParameters.get(ControlAPI.Query.entitlement) else {
             return EnrolledApplication(version: version)
         }
-        guard let entitlement = EntitlementIdentifier(text) else {
-            throw GatewayError(.invalid, "An app is a reversed domain name in lower case, such as com.example.report.")
-        }
-        return EnrolledApplication(entitlement: entitlement, version: version)
+        return EnrolledApplication(entitlement: try Directory.entitlement(text), version: version)
     }
 
     /// The version of the app, if the request names one.
     private static func version(in request: Request) throws(GatewayError) -> EntitlementVersion? {
         guard let text = request.uri.queryParameters.get(ControlAPI.Query.version) else { return nil }
-        guard let version = EntitlementVersion(text) else {
-            throw GatewayError(.invalid, "A version is 1 to 4 numbers of up to 3 digits.")
-        }
-        return version
+        return try Directory.version(text)
     }
 
     private static func body(of request: Request) async throws -> [UInt8] {

@@ -291,13 +291,21 @@ extension Directory {
     }
 
     private static func parsed(_ entitlement: String, _ version: String) throws(GatewayError) -> (String, String) {
-        guard let id = EntitlementIdentifier(entitlement) else {
+        (try self.entitlement(entitlement).description, try self.version(version).description)
+    }
+
+    static func entitlement(_ text: String) throws(GatewayError) -> EntitlementIdentifier {
+        guard let id = EntitlementIdentifier(text) else {
             throw GatewayError(.invalid, "An app is a reversed domain name in lower case, such as com.example.report.")
         }
-        guard let version = EntitlementVersion(version) else {
+        return id
+    }
+
+    static func version(_ text: String) throws(GatewayError) -> EntitlementVersion {
+        guard let version = EntitlementVersion(text) else {
             throw GatewayError(.invalid, "A version is 1 to 4 numbers of up to 3 digits, such as 1.0.0.0.")
         }
-        return (id.description, version.description)
+        return version
     }
 
     func check(_ count: Int, _ limit: Int, _ what: String) throws(GatewayError) {

@@ -101,7 +101,8 @@ protocol GatewayStore: AuditStore {
     ///   - known: as for ``revise(_:_:at:audit:_:)``.
     ///   - note: what the audit trail tells of a new instance.
     ///   - check: throws if the key's user has no right to what is enrolled under the directory in force.
-    /// - Throws: what `check` throws; `unauthorized` if there is no such key any more, `keyUsed` if another public key has used it.
+    /// - Throws: what `check` throws; `unauthorized` if there is no such key any more, `keyUsed` if another public key has
+    ///   used it.
     func consume(
         _ digest: [UInt8], for use: AccessKeyRecord.Use, by instance: InstanceRecord, known: Revised<Directory>,
         audit note: AuditNote, _ check: @escaping @Sendable (Directory, AccessKeyRecord) throws -> Void
