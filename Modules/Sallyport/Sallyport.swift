@@ -89,7 +89,7 @@ public final class Sallyport: Sendable {
     public static func open(
         store path: String, protectedBy protector: some KeyProtector, application: ApplicationIdentity? = nil,
         configuration: ConfigReader? = nil, stages: @escaping SessionStages = { _ in [] },
-        schemes: [any AuthenticationScheme] = [], supportsDoor door: DoorConfiguration? = nil,
+        schemes: [any AuthenticationScheme] = [], door: DoorConfiguration? = nil,
         logger: Logger = Logger(label: "sallyport")
     ) async throws -> Sallyport {
         let versions = try configuration.map { try ControlTLSVersions(reading: $0) } ?? ControlTLSVersions()

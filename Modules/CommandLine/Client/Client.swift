@@ -120,7 +120,7 @@ struct Client {
         let protector = try location.keyProtector()
         try await checkActivated(protectedBy: protector)
         let sallyport = try await Sallyport.open(
-            store: location.store, protectedBy: protector, configuration: settings, supportsDoor: door,
+            store: location.store, protectedBy: protector, configuration: settings, door: door,
             logger: door == nil ? Self.silent : Logger(label: "sallyport"))
         do {
             try await sallyport.authorize()

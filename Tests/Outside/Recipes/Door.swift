@@ -13,7 +13,7 @@ public func openWithDoor(store: String, drivers servers: [Endpoint]) async throw
     // Drivers that know no proxy connect to these.
     door.forwards = servers.map { .init(from: .loopback(), to: $0) }
     door.onRecord = { record in print(record.json) }
-    let sallyport = try await Sallyport.open(store: store, protectedBy: .keyFile("\(store).key"), supportsDoor: door)
+    let sallyport = try await Sallyport.open(store: store, protectedBy: .keyFile("\(store).key"), door: door)
     try await sallyport.authorize()
     return sallyport
 }
