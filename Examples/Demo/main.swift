@@ -26,7 +26,7 @@ func carryOut(_ line: String, in session: SecureSession) async {
     do {
         switch words.first {
         case "fetch" where words.count == 2:
-            let answer = try await session.data(for: .get(words[1]), upTo: .megabytes(1))
+            let answer = try await session.data(for: .get(words[1]), upTo: .mebibytes(1))
             say("fetched \(answer.head.status.code) \(answer.body.count)")
         case "download" where words.count == 3:
             var told = -1

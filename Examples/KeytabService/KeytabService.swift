@@ -26,7 +26,7 @@ struct Report: Service {
         for _ in 1...times {
             do {
                 // The API challenges the first request; later requests contain a token from the start, a new one each.
-                let answer = try await sallyport.session.data(for: .get(url), upTo: .megabytes(4))
+                let answer = try await sallyport.session.data(for: .get(url), upTo: .mebibytes(4))
                 print("\(answer.head.status.code): \(answer.body.count) bytes")
             } catch {
                 // With `kerberosFailed`, the error beneath says why there is no ticket.

@@ -46,7 +46,7 @@ loading.protocols.register(UnixSocketHandler<GivenSocket>.self)
 func show(_ request: LoadRequest) async throws {
     var request = request
     request.options.resourceTimeout = .seconds(5)
-    let answer = try await loading.session.data(for: request, upTo: .megabytes(1))
+    let answer = try await loading.session.data(for: request, upTo: .mebibytes(1))
     let line = String(decoding: answer.body.prefix(200), as: UTF8.self).split(whereSeparator: \.isNewline).first ?? ""
     print("\(request.url.scheme): \(answer.head.status.code), \(answer.body.count) bytes: \(line)")
 }
@@ -79,7 +79,7 @@ func showCassette(of url: String, at path: String) async throws {
     configuration.handlers = [cassette]
     configuration.resourceTimeout = .seconds(5)
     let loading = URLLoadingSystem(gate: AllHosts())
-    let answer = try await loading.makeSession(configuration).data(for: .get(url), upTo: .megabytes(1))
+    let answer = try await loading.makeSession(configuration).data(for: .get(url), upTo: .mebibytes(1))
     print("\(cassette.isRecording ? "recorded" : "played"): \(answer.head.status.code), \(answer.body.count) bytes")
     try await cassette.save()
     await loading.shutdown()

@@ -18,7 +18,7 @@ struct Report: Service {
 
     func run() async throws {
         do {
-            let answer = try await sallyport.session.data(for: .get(url), upTo: .megabytes(4))
+            let answer = try await sallyport.session.data(for: .get(url), upTo: .mebibytes(4))
             print("\(answer.head.status.code): \(answer.body.count) bytes")
         } catch {
             // The code says what failed, the step how far the load had come.

@@ -24,7 +24,7 @@ extension SecureSession {
     /// - Parameter limit: the longest body that is collected for a task with a completion handler and for `data(for:)`,
     ///   which deliver it at once; one byte more ends the task with `dataLengthExceedsMaximum`. A data task whose
     ///   session has a delegate gets its body in parts, of any total length, as fast as the delegate takes them.
-    public func foundationConfiguration(wholeBodiesUpTo limit: ByteCount = .megabytes(64)) -> URLSessionConfiguration {
+    public func foundationConfiguration(wholeBodiesUpTo limit: ByteCount = .mebibytes(64)) -> URLSessionConfiguration {
         BridgedConfiguration.make(Bindings.binding(of: self, upTo: limit))
     }
 }

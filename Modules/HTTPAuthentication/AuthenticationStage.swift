@@ -121,7 +121,7 @@ public struct AuthenticationStage: LoadStage {
     }
 
     /// Between two legs, the body of an answer is read up to this length so that its connection can be reused.
-    private static let legLimit = ByteCount.kilobytes(256)
+    private static let legLimit = ByteCount.kibibytes(256)
 
     private func drain(_ response: LoadResponse, for conversation: Conversation) async {
         guard conversation.connection?.required != nil else { return await response.drain() }

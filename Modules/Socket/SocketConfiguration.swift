@@ -30,9 +30,9 @@ public struct SocketConfiguration: Sendable {
     public var onRecord: (@Sendable (LoadRecord) -> Void)?
 
     /// The number of unread bytes in a ``SecureSocket``'s inbound buffer above which no more are read.
-    public var inboundLimit = ByteCount.kilobytes(256)
+    public var inboundLimit = ByteCount.kibibytes(256)
     /// The capacity of a ``SecureSocket``'s outbound buffer, and also the most bytes that may wait to be sent.
-    public var outboundLimit = ByteCount.megabytes(1)
+    public var outboundLimit = ByteCount.mebibytes(1)
 
     /// The public keys of which the server's chain must contain one; nil for no restriction.
     private(set) var pins: Set<PublicKeyPin>?

@@ -28,9 +28,9 @@ public struct CassetteSettings: Sendable {
     /// app gets the unchanged answer. Called for one whole body, once or more often.
     public var redact: @Sendable (Side, [UInt8]) -> [UInt8] = { _, body in body }
     /// The longest body. The load of a longer one fails while it is recorded.
-    public var bodyLimit: ByteCount = .megabytes(4)
+    public var bodyLimit: ByteCount = .mebibytes(4)
     /// The longest file.
-    public var fileLimit: ByteCount = .megabytes(64)
+    public var fileLimit: ByteCount = .mebibytes(64)
     /// The most exchanges that are recorded. A load that fails does not count.
     public var exchangeLimit = 1000
 

@@ -33,7 +33,7 @@ public struct PluginConformance: Sendable {
     /// How long the handler may take to react, at each point. A slower handler is given up, which is reported.
     public var patience: Duration = .seconds(5)
     /// The longest chunk that the handler may write, and so how much it holds in memory for one load.
-    public var largestChunk: ByteCount = .megabytes(1)
+    public var largestChunk: ByteCount = .mebibytes(1)
     /// Replaces the session's own handling of `http` and `https`, for handlers that use it.
     public var http = LoadChain([])
 

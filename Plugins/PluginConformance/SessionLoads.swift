@@ -16,7 +16,7 @@ struct SessionLoads {
         configuration.handlers = [Watched(subject: trials.subject)]
         configuration.resourceTimeout = trials.patience * 2
         let session = loading.makeSession(configuration)
-        await compare("A session") { try await session.data(for: sample.request, upTo: .megabytes(16)).body }
+        await compare("A session") { try await session.data(for: sample.request, upTo: .mebibytes(16)).body }
         await compare("A session that is read slowly") {
             var bytes: [UInt8] = []
             for try await chunk in try await session.bytes(for: sample.request).body {

@@ -52,7 +52,7 @@ import Testing
         #expect(code(text, settings) == nil)
         settings.fileLimit = .bytes(text.utf8.count - 1)
         #expect(code(text, settings) == .tooLarge)
-        settings.fileLimit = .megabytes(1)
+        settings.fileLimit = .mebibytes(1)
         settings.bodyLimit = .bytes(3)
         #expect(code(text, settings) == .tooLarge)
         settings.bodyLimit = .bytes(4)

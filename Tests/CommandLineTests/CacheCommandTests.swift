@@ -53,7 +53,7 @@ import Testing
             let context = LoadContext(
                 requestID: 1, logger: Logger(label: "test"), deadline: .now + .seconds(10),
                 idleTimeout: .seconds(10), principal: .instance)
-            _ = try await chain.load(.get(url), in: context).body.collect(upTo: .kilobytes(1))
+            _ = try await chain.load(.get(url), in: context).body.collect(upTo: .kibibytes(1))
         }
         await cache.settle()
         store.close()

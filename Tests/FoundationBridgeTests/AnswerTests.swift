@@ -65,7 +65,7 @@ import Testing
     @Test func aBodyThatComesAtOnceHasALimit() async throws {
         let server = try RecordingServer(body: String(repeating: "a", count: 1025))
         let url = try server.url()
-        let error = try await failure { _ = try await tenant.native(upTo: .kilobytes(1)).data(from: url) }
+        let error = try await failure { _ = try await tenant.native(upTo: .kibibytes(1)).data(from: url) }
         #expect(error.code == .dataLengthExceedsMaximum && error.loadError?.code == .responseTooLarge)
         #expect(try await tenant.native(upTo: .bytes(1025)).data(from: url).0.count == 1025)
     }

@@ -61,7 +61,7 @@ import Testing
         let request = URLRequest(url: try #require(URL(string: "http://127.0.0.1:9/")))
         let task = try NativeTask(session.uploadTask(withStreamedRequest: request))
         let body = try #require(BodyConversion(task, declaredLength: nil).body())
-        let reading = Task { try await body.collect(upTo: .kilobytes(1)) }
+        let reading = Task { try await body.collect(upTo: .kibibytes(1)) }
         #expect(try await eventually { collector.seen.isAskedForABody })
         reading.cancel()
         await #expect(throws: (any Error).self) { try await reading.value }

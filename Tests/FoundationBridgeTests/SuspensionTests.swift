@@ -53,7 +53,7 @@ import Testing
         let request = try URLRequest(url: server.url())
         let task = session.dataTask(with: request)
         let native = try NativeTask(task)
-        let binding = Bindings.binding(of: tenant.loading.makeSession(), upTo: .megabytes(1))
+        let binding = Bindings.binding(of: tenant.loading.makeSession(), upTo: .mebibytes(1))
         // FoundationNetworking registers the task on its queue.
         let order = try native.queue.sync { try LoadOrder(request, native, binding) }
         #expect((order.delegateQueue != nil) == inParts)

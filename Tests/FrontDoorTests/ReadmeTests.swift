@@ -19,7 +19,7 @@ import Testing
             application: .init("com.example.report", version: "1.0.0.0"))
         try await sallyport.authorize()
         let answer = try await sallyport.session.data(
-            for: .get("https://reports.corp.example/today"), upTo: .megabytes(4))
+            for: .get("https://reports.corp.example/today"), upTo: .mebibytes(4))
         print(answer.head.status, answer.body.count)
         for await event in sallyport.authorization.events { print(event) }
         sallyport.protocols.register(UnixSocketHandler.self)

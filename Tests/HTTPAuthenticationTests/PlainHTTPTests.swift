@@ -65,7 +65,7 @@ struct PlainHTTPTests {
         request.options.isRecorded = true
         change(&request.options)
         let response = try await session.bytes(for: request, delegate: delegate)
-        _ = try await response.body.collect(upTo: .kilobytes(1))
+        _ = try await response.body.collect(upTo: .kibibytes(1))
         return (response.head.status.code, response.record)
     }
 

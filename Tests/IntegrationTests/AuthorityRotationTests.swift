@@ -42,7 +42,7 @@ import Testing
         let loads = Task { [session = app.session, url = "\(app.intranet.url)/report.txt"] in
             while !Task.isCancelled {
                 do {
-                    _ = try await session.data(for: .get(url), upTo: .kilobytes(64))
+                    _ = try await session.data(for: .get(url), upTo: .kibibytes(64))
                 } catch  where !Task.isCancelled {
                     state.withLock { $0.failures.append("\(error)") }
                 } catch {}

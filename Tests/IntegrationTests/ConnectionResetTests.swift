@@ -15,11 +15,11 @@ import Testing
             var body = slow.body.makeAsyncIterator()
             _ = try await body.next()
             // Another connection idles in the pool.
-            _ = try await app.session.data(for: .get("\(app.intranet.url)/report.txt"), upTo: .kilobytes(4))
+            _ = try await app.session.data(for: .get("\(app.intranet.url)/report.txt"), upTo: .kibibytes(4))
             #expect(app.sallyport.diagnostics.forceResetAllConnections())
             await #expect(throws: LoadError(.connectionLost, "")) { while try await body.next() != nil {} }
             let answer = try await app.session.data(
-                for: .get("\(app.intranet.url)/report.txt"), upTo: .kilobytes(4))
+                for: .get("\(app.intranet.url)/report.txt"), upTo: .kibibytes(4))
             #expect(answer.head.status.code == 200)
             // The event stream is reopened before it is reported as lost.
             try await Task.sleep(for: .seconds(4))
@@ -59,7 +59,7 @@ import Testing
             var request = try LoadRequest.get("\(app.intranet.url)/report.txt")
             request.options.waitsForConnectivity = true
             let (asked, delegate) = (request, WaitingDelegate())
-            let load = Task { try await app.session.data(for: asked, upTo: .kilobytes(4), delegate: delegate) }
+            let load = Task { try await app.session.data(for: asked, upTo: .kibibytes(4), delegate: delegate) }
             // A load that is just connecting ends like any other.
             #expect(try await eventually(within: .seconds(30)) { delegate.isWaiting })
             app.sallyport.diagnostics.forceResetAllConnections()
@@ -175,7 +175,7 @@ import Testing
         try await RunningApp.run(preparing: RunningApp.listing(server, route)) {
             (app: RunningApp) async throws -> Void in
             let load = Task {
-                try await app.session.data(for: .get("http://127.0.0.1:\(server.port)/"), upTo: .kilobytes(4))
+                try await app.session.data(for: .get("http://127.0.0.1:\(server.port)/"), upTo: .kibibytes(4))
             }
             #expect(try await eventually { requests.withLock { $0 } == 1 })
             app.sallyport.diagnostics.forceResetAllConnections()
@@ -197,7 +197,7 @@ import Testing
             let loads = (0..<7).map { number in
                 Task {
                     try await app.session.data(
-                        for: .get("http://127.0.0.1:\(server.port)/\(number)"), upTo: .kilobytes(4))
+                        for: .get("http://127.0.0.1:\(server.port)/\(number)"), upTo: .kibibytes(4))
                 }
             }
             #expect(try await eventually { requests.withLock { $0 } == 6 })
@@ -226,7 +226,7 @@ import Testing
         let prepare = RunningApp.listing(server, "direct")
         try await RunningApp.run(preparing: prepare) { (app: RunningApp) async throws -> Void in
             let url = "http://127.0.0.1:\(server.port)/"
-            let load = Task { try await app.session.data(for: .get(url), upTo: .kilobytes(4)) }
+            let load = Task { try await app.session.data(for: .get(url), upTo: .kibibytes(4)) }
             #expect(try await eventually { begun.withLock { $0 } == 1 })
             app.site.gateway.signal(SIGKILL)
             #expect(try await eventually { app.sallyport.reachability.status == .notReachable })
@@ -234,7 +234,7 @@ import Testing
             let answer = try await load.value
             #expect(answer.head.status.code == 200 && answer.body == Array("OK".utf8))
             // Its connection was retired: the next load has one of its own.
-            _ = try await app.session.data(for: .get(url), upTo: .kilobytes(4))
+            _ = try await app.session.data(for: .get(url), upTo: .kibibytes(4))
             #expect(server.acceptedConnections == 2)
         }
     }

@@ -85,7 +85,7 @@ struct CredentialSecretsTests {
         log.append("\(request) \(String(reflecting: request)) \(credential) \(String(reflecting: credential))")
         do {
             let answer = try await sallyport.session.bytes(for: request)
-            _ = try await answer.body.collect(upTo: .megabytes(1))
+            _ = try await answer.body.collect(upTo: .mebibytes(1))
             log.append("\(answer.record?.json ?? "") \(answer)")
             return answer.head.status.code
         } catch {

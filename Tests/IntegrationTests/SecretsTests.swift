@@ -70,7 +70,7 @@ import Testing
                 request.headerFields[.authorization] = "Bearer PLANTED-TOKEN"
                 request.headerFields[.cookie] = "session=PLANTED-COOKIE"
                 log.append("\(request) \(String(reflecting: request))")
-                let answer = try await session.data(for: request, upTo: .megabytes(1))
+                let answer = try await session.data(for: request, upTo: .mebibytes(1))
                 log.append("\(answer.head.status)")
             } catch {
                 log.append("\(error) \(String(reflecting: error)) \(error.localizedDescription)")
@@ -80,7 +80,7 @@ import Testing
             var request = try LoadRequest.get("\(intranet.url)/\(path)")
             request.options.isRecorded = true
             let answer = try await session.bytes(for: request)
-            _ = try await answer.body.collect(upTo: .megabytes(1))
+            _ = try await answer.body.collect(upTo: .mebibytes(1))
             log.append("\(answer.record?.json ?? "")")
         }
         let cookies = try await sallyport.cookies.list()

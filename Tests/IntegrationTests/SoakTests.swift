@@ -73,7 +73,7 @@ private struct Load: Sendable {
 
     private func transfer(_ index: Int) async -> (any Error)? {
         let transfer = Task {
-            _ = try await session.data(for: .get(urls[index % urls.count]), upTo: .megabytes(4))
+            _ = try await session.data(for: .get(urls[index % urls.count]), upTo: .mebibytes(4))
         }
         if index % 2 == 1 {
             try? await Task.sleep(for: .microseconds(Int.random(in: 0...20_000)))
@@ -92,7 +92,7 @@ private struct Load: Sendable {
         for _ in 0..<4 {
             try await withThrowingTaskGroup(of: Void.self) { group in
                 for _ in 0..<Self.width {
-                    group.addTask { _ = try await session.data(for: .get(urls[1]), upTo: .megabytes(4)) }
+                    group.addTask { _ = try await session.data(for: .get(urls[1]), upTo: .mebibytes(4)) }
                 }
                 try await group.waitForAll()
             }

@@ -35,7 +35,7 @@ import Testing
         )
         request.deadline = .now + .seconds(10)
         let response = try await transport.exchange(request, via: ConnectionPath(trust: .unverified))
-        let body = try await response.body.collect(upTo: .kilobytes(64))
+        let body = try await response.body.collect(upTo: .kibibytes(64))
         await transport.shutdown()
         let der = try #require(CertificateBag(parsing: ESTBody.decode(body)).certificates.first)
         return try site.folder.write(PEM.certificate(der), to: "authority.pem")

@@ -6,7 +6,7 @@ import Testing
 @testable import SallyportSocket
 
 @Suite struct DirectByteBufferTests {
-    private func buffer(_ limit: ByteCount = .megabytes(1)) throws -> DirectByteBuffer {
+    private func buffer(_ limit: ByteCount = .mebibytes(1)) throws -> DirectByteBuffer {
         var configuration = SocketConfiguration()
         configuration.outboundLimit = limit
         let sockets = try SocketApp(in: World()).sockets
@@ -70,7 +70,7 @@ import Testing
     }
 
     @Test func manySmallReadsOfALongBufferKeepTheOrder() async throws {
-        let buffer = try buffer(.megabytes(1))
+        let buffer = try buffer(.mebibytes(1))
         let all = payload(400_000)
         var read: [UInt8] = []
         for start in stride(from: 0, to: all.count, by: 40_000) {

@@ -208,7 +208,7 @@ struct SecureSocketTests {
             client.end()
             _ = client.readAll()
         }
-        let socket = try socket(server, isSecure: true) { $0.inboundLimit = .kilobytes(64) }
+        let socket = try socket(server, isSecure: true) { $0.inboundLimit = .kibibytes(64) }
         observer.leaveAlone()
         try await socket.connect()
         #expect(try await eventually { await socket.readStream.bytesUnread >= 64 << 10 })
@@ -234,7 +234,7 @@ struct SecureSocketTests {
             connection.awaitEnd()
         }
         defer { reads.withLock { $0 = true } }
-        let socket = try socket(server, isSecure: false) { $0.outboundLimit = .megabytes(1) }
+        let socket = try socket(server, isSecure: false) { $0.outboundLimit = .mebibytes(1) }
         try await socket.connect()
         #expect(try await observer.isTold(.onOpen))
         var refused = false
@@ -259,7 +259,7 @@ struct SecureSocketTests {
             while client.write([UInt8](repeating: 65, count: 16384)) {}
         }
         let socket = try socket(server, isSecure: false) {
-            $0.inboundLimit = .kilobytes(64)
+            $0.inboundLimit = .kibibytes(64)
             $0.closeTimeout = .milliseconds(200)
         }
         observer.leaveAlone()

@@ -158,7 +158,7 @@ struct Enterprise: Sendable {
             method, try RequestURL("http://127.0.0.1:\(port)\(path)"), headerFields: fields, body: nil)
         request.deadline = .now + .seconds(10)
         let response = try await transport.exchange(request, via: ConnectionPath(identity: nil))
-        let body = try await response.body.collect(upTo: .kilobytes(64))
+        let body = try await response.body.collect(upTo: .kibibytes(64))
         return Answer(status: response.head.status.code, text: String(decoding: body, as: UTF8.self))
     }
 

@@ -20,7 +20,7 @@ struct BoundConnectionTests {
         var path = path
         path.owner = owner
         let response = try await transport.exchange(request, via: path)
-        _ = try await response.body.collect(upTo: .kilobytes(8))
+        _ = try await response.body.collect(upTo: .kibibytes(8))
         return response.facts.connection
     }
 

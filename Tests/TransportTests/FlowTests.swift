@@ -153,7 +153,7 @@ struct FlowTests {
             ? .once { writer in while true { try await writer.write([UInt8](repeating: 0, count: 1 << 16)) } } : nil
         let task = Task {
             let response = try await transport.exchange(.init(.post, url, body: body), via: path)
-            return try await response.body.collect(upTo: .kilobytes(1))
+            return try await response.body.collect(upTo: .kibibytes(1))
         }
         #expect(try await eventually { server.openConnections == 1 })
         try await Task.sleep(for: .milliseconds(20))
@@ -164,7 +164,7 @@ struct FlowTests {
     }
 
     /// Neither bytes that wait for their reader nor those of a body that is passed on when it is whole.
-    @Test(arguments: [nil, ByteCount.kilobytes(1)])
+    @Test(arguments: [nil, ByteCount.kibibytes(1)])
     func bytesBeforeAWithdrawalAreNotRead(_ collectsUpTo: ByteCount?) async throws {
         let isWritten = Lock(false)
         let server = try TestServer { connection in
@@ -243,7 +243,7 @@ struct FlowTests {
         // Late enough that the answer's head has come.
         late.deadline = .now + .seconds(3)
         let response = try await transport.exchange(late, via: path)
-        let second = await #expect(throws: LoadError.self) { try await response.body.collect(upTo: .megabytes(1)) }
+        let second = await #expect(throws: LoadError.self) { try await response.body.collect(upTo: .mebibytes(1)) }
         #expect(second?.code == .resourceTimeout)
     }
 

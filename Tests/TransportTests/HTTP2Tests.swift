@@ -14,10 +14,10 @@ struct HTTP2Tests {
 
     private func get(_ request: ExchangeRequest, _ path: ConnectionPath) async throws -> [UInt8] {
         var request = request
-        request.collectsUpTo = .megabytes(8)
+        request.collectsUpTo = .mebibytes(8)
         let response = try await transport.exchange(request, via: path)
         #expect(response.head.status == .ok)
-        return try await response.body.collect(upTo: .megabytes(8))
+        return try await response.body.collect(upTo: .mebibytes(8))
     }
 
     @Test func exchangesAtOnceShareOneConnection() async throws {
@@ -112,7 +112,7 @@ struct HTTP2Tests {
         }
         let large = try await get(web.request("/large"), path)
         #expect(large == web.content)
-        let rest = try await slow.body.collect(upTo: .megabytes(8))
+        let rest = try await slow.body.collect(upTo: .mebibytes(8))
         #expect(rest == web.content)
         let connections = Set(try await web.log(of: 22).map { $0[1] }).count
         #expect(connections == 2)
@@ -124,7 +124,7 @@ struct HTTP2Tests {
         var slow: [ExchangeResponse] = []
         for _ in 0..<6 { slow.append(try await transport.exchange(web.request("/large"), via: path)) }
         for response in slow.reversed() {
-            let body = try await response.body.collect(upTo: .megabytes(8))
+            let body = try await response.body.collect(upTo: .mebibytes(8))
             #expect(body == web.content)
         }
         let log = try await web.log(of: 6)
@@ -136,7 +136,7 @@ struct HTTP2Tests {
         let path = web.path()
         for _ in 0..<3 {
             let body = try await transport.exchange(web.request("/large"), via: path).body
-            let bytes = try await body.collect(upTo: .megabytes(8))
+            let bytes = try await body.collect(upTo: .mebibytes(8))
             #expect(bytes == web.content)
         }
         let log = try await web.log(of: 3)
@@ -166,7 +166,7 @@ struct HTTP2Tests {
             let abandoned = try await transport.exchange(web.request("/large"), via: path)
             for try await _ in abandoned.body { break }
         }
-        let rest = try await kept.body.collect(upTo: .megabytes(8))
+        let rest = try await kept.body.collect(upTo: .mebibytes(8))
         #expect(rest == web.content)
         let small = try await get(web.request("/small"), path)
         #expect(small == Array("ok".utf8))
@@ -177,13 +177,13 @@ struct HTTP2Tests {
         let web = try await WebServer.start()
         let path = web.path()
         var request = try web.request("/large")
-        request.collectsUpTo = .megabytes(8)
+        request.collectsUpTo = .mebibytes(8)
         let late = try await transport.exchange(request, via: path)
         for _ in 0..<20 {
             let large = try await get(web.request("/large"), path)
             #expect(large == web.content)
         }
-        let rest = try await late.body.collect(upTo: .megabytes(8))
+        let rest = try await late.body.collect(upTo: .mebibytes(8))
         #expect(rest == web.content)
         let connections = Set(try await web.log(of: 21).map { $0[1] }).count
         #expect(connections == 1)

@@ -60,7 +60,7 @@ private struct RandomLoad: Sendable {
         let url = try server.url("/\(length)/\(framing.rawValue)", scheme: isSecure ? "https" : "http")
         var request = ExchangeRequest(isPost ? .post : .get, url, body: isPost ? Self.body() : nil)
         request.control = control
-        if Bool.random() { request.collectsUpTo = .megabytes(1) }
+        if Bool.random() { request.collectsUpTo = .mebibytes(1) }
         self.request = request
     }
 

@@ -21,7 +21,7 @@ struct RelayTests {
             var request = ExchangeRequest(.get, url)
             request.connectTimeout = limit
             let response = try await transport.exchange(request, via: path)
-            _ = try await response.body.collect(upTo: .kilobytes(1))
+            _ = try await response.body.collect(upTo: .kibibytes(1))
             return nil
         } catch { return error }
     }

@@ -46,7 +46,7 @@ import Testing
 
     @Test func theAnswerHasTheRequestsOwnURL() async throws {
         let response = try await session(Handler(peer: peer())).bytes(for: .get("peer:/name"))
-        _ = try await response.body.collect(upTo: .kilobytes(1))
+        _ = try await response.body.collect(upTo: .kibibytes(1))
         #expect("\(response.url)" == "peer:/name" && response.facts.hops.map { "\($0.url)" } == ["peer:/name"])
     }
 

@@ -94,7 +94,7 @@ import Testing
             var request = LoadRequest(.get, try daemon.url("/name", at: socket))
             request.options.principal = Principal(principal)
             let response = try await session.bytes(for: request)
-            _ = try await response.body.collect(upTo: .kilobytes(1))
+            _ = try await response.body.collect(upTo: .kibibytes(1))
             return try #require(response.facts.hops.first).connection.isReused
         }
         #expect(try await !isReused("one", "a"))
@@ -110,7 +110,7 @@ import Testing
         let url = try RequestURL("http://localhost:\(server.port)/name")
         func body(_ path: ConnectionPath) async throws -> String {
             let body = try await transport.exchange(ExchangeRequest(.get, url), via: path).body
-            return String(decoding: try await body.collect(upTo: .kilobytes(1)), as: UTF8.self)
+            return String(decoding: try await body.collect(upTo: .kibibytes(1)), as: UTF8.self)
         }
         for _ in 0..<2 {
             #expect(try await body(ConnectionPath(socket: daemon.socket())).hasPrefix("one"))

@@ -47,7 +47,7 @@ package struct CachedPage {
             requestID: 1, logger: Self.logger, deadline: .now + .seconds(60), idleTimeout: .seconds(60),
             principal: .instance)
         let chain = isCached ? cached : bare
-        return try await chain.load(LoadRequest(.get, RequestURL(url)), in: context).body.collect(upTo: .megabytes(1))
+        return try await chain.load(LoadRequest(.get, RequestURL(url)), in: context).body.collect(upTo: .mebibytes(1))
             .count
     }
 

@@ -51,7 +51,7 @@ extension LoadContext {
     fileprivate init(behind context: LoadContext) {
         self.init(
             requestID: context.requestID, logger: context.logger, deadline: .now + SecureCache.timeBehind,
-            idleTimeout: context.idleTimeout, principal: context.principal, collectsUpTo: .megabytes(1),
+            idleTimeout: context.idleTimeout, principal: context.principal, collectsUpTo: .mebibytes(1),
             proxies: context.proxies)
         signer = context.signer
         connection = context.connection

@@ -123,12 +123,12 @@ private struct GatewayAnswers: AuthTokenKeySource, AuthTokenService {
                 .protocolViolation, "The keys are not there: \(url.redacted) answers with \(response.head.status.code)."
             )
         }
-        return try await response.body.collect(upTo: .kilobytes(64))
+        return try await response.body.collect(upTo: .kibibytes(64))
     }
 
     func verify(_ headerFields: HTTPFields) async throws -> HTTPResponse {
         let response = try await response(headerFields)
-        _ = try await response.body.collect(upTo: .kilobytes(64))
+        _ = try await response.body.collect(upTo: .kibibytes(64))
         return response.head
     }
 

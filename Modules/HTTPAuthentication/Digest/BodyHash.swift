@@ -7,7 +7,7 @@ internal import SallyportLoading
 /// H(entity-body) for `auth-int` (RFC 7616 §3.4.3): in hexadecimal digits.
 enum BodyHash {
     /// The longest file that is hashed.
-    static let longestFile = ByteCount.megabytes(64)
+    static let longestFile = ByteCount.mebibytes(64)
 
     /// - Returns: nil for a body that can be read only once: it cannot be hashed before it is sent.
     /// - Throws: ``LoadError/Code/requestBodyFailed`` if the producer threw an error; ``LoadError/Code/fileSystem``;

@@ -67,7 +67,7 @@ extension LoadAnswer where Body == ResponseBody {
     package func drain() async {
         let length = head.headerFields[.contentLength].flatMap { Int($0) } ?? .max
         guard length <= 16 << 10 else { return body.discard() }
-        _ = try? await body.collect(upTo: .kilobytes(16))
+        _ = try? await body.collect(upTo: .kibibytes(16))
     }
 }
 

@@ -34,7 +34,7 @@ package struct ExchangeRequest: Sendable {
     /// The longest time from the start to a connection over which the request can be sent, for each relay tried.
     package var connectTimeout: Duration = .seconds(10)
     /// The longest header block of the answer; the relay's answer to CONNECT has the same limit.
-    package var headerLimit: ByteCount = .kilobytes(64)
+    package var headerLimit: ByteCount = .kibibytes(64)
     package var protocols: HTTPVersions = .automatic
     /// The reader takes a body of this length at once; nil if it may be slow.
     ///

@@ -23,7 +23,7 @@ extension SecureSession {
     ///   - delegate: answers this load's challenges before the session's does.
     /// - Throws: the last server's error; `cannotFindHost` if there is no server.
     public func data(
-        for request: PathRequest, from servers: ServerChoice, upTo limit: ByteCount = .megabytes(16),
+        for request: PathRequest, from servers: ServerChoice, upTo limit: ByteCount = .mebibytes(16),
         delegate: (any SessionDelegate)? = nil
     ) async throws(LoadError) -> LoadAnswer<[UInt8]> {
         let period = engine.withdrawals.period
@@ -42,7 +42,7 @@ extension SecureSession {
 
     /// The same for a `GET` of a path over `https`.
     public func data(
-        for path: String, from servers: ServerChoice, upTo limit: ByteCount = .megabytes(16),
+        for path: String, from servers: ServerChoice, upTo limit: ByteCount = .mebibytes(16),
         delegate: (any SessionDelegate)? = nil
     ) async throws(LoadError) -> LoadAnswer<[UInt8]> {
         try await data(for: PathRequest(.get, path), from: servers, upTo: limit, delegate: delegate)

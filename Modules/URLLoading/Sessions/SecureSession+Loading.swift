@@ -104,7 +104,7 @@ extension SecureSession {
     ///   - limit: the longest body; one byte more ends the load with `responseTooLarge`.
     ///   - delegate: answers this load's challenges before the session's does.
     public func data(
-        for request: LoadRequest, upTo limit: ByteCount = .megabytes(16), delegate: (any SessionDelegate)? = nil
+        for request: LoadRequest, upTo limit: ByteCount = .mebibytes(16), delegate: (any SessionDelegate)? = nil
     ) async throws(LoadError) -> LoadAnswer<[UInt8]> {
         let period = engine.withdrawals.period
         try admit()
@@ -128,7 +128,7 @@ extension SecureSession {
     ///   - limit: the longest body of the answer; one byte more ends the load with `responseTooLarge`.
     ///   - delegate: answers this load's challenges before the session's does.
     public func upload(
-        for request: LoadRequest, from body: RequestBody, upTo limit: ByteCount = .megabytes(16),
+        for request: LoadRequest, from body: RequestBody, upTo limit: ByteCount = .mebibytes(16),
         delegate: (any SessionDelegate)? = nil
     ) async throws(LoadError) -> LoadAnswer<[UInt8]> {
         try await data(for: request.uploading(body), upTo: limit, delegate: delegate)

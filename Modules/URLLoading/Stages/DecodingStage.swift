@@ -14,7 +14,7 @@ public struct DecodingStage: LoadStage {
     ///   - factor: a decoded body may be `factor` × encoded + `allowance` bytes long at any time; one byte more
     ///     ends the load with `decodingFailed`.
     ///   - allowance: what small bodies may grow to.
-    public init(factor: Int = 100, allowance: ByteCount = .megabytes(1)) {
+    public init(factor: Int = 100, allowance: ByteCount = .mebibytes(1)) {
         limit = InflationLimit(factor: factor, allowance: allowance.bytes)
     }
 

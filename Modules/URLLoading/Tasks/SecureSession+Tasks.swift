@@ -13,7 +13,7 @@ extension SecureSession {
     ///   - options: priority, and when the task begins.
     ///   - delegate: answers this load's questions before the session's does.
     public func dataTask(
-        for request: LoadRequest, upTo limit: ByteCount = .megabytes(16), options: LoadTaskOptions = LoadTaskOptions(),
+        for request: LoadRequest, upTo limit: ByteCount = .mebibytes(16), options: LoadTaskOptions = LoadTaskOptions(),
         delegate: (any SessionDelegate)? = nil
     ) -> LoadTask<LoadAnswer<[UInt8]>> {
         task(for: request, options, delegate) { request, control throws(LoadError) in
@@ -30,7 +30,7 @@ extension SecureSession {
     ///   - options: priority, and when the task begins.
     ///   - delegate: answers this load's questions before the session's does.
     public func uploadTask(
-        for request: LoadRequest, from body: RequestBody, upTo limit: ByteCount = .megabytes(16),
+        for request: LoadRequest, from body: RequestBody, upTo limit: ByteCount = .mebibytes(16),
         options: LoadTaskOptions = LoadTaskOptions(), delegate: (any SessionDelegate)? = nil
     ) -> LoadTask<LoadAnswer<[UInt8]>> {
         dataTask(for: request.uploading(body), upTo: limit, options: options, delegate: delegate)

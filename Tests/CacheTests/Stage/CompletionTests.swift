@@ -72,7 +72,7 @@ import Testing
         let response = try await site.response(to: site.request())
         #expect(response.facts.cache == .completed && response.facts.decision?.route == .direct)
         #expect(response.fieldsSentNow[.contentRange] == "bytes 8-19/20")
-        #expect(try await response.body.collect(upTo: .kilobytes(1)) == Self.whole)
+        #expect(try await response.body.collect(upTo: .kibibytes(1)) == Self.whole)
     }
 
     @Test func s3_3_aPartAnswersTheRangesThatItHas() async throws {
@@ -99,7 +99,7 @@ import Testing
         #expect(try entry(site)?.range == "bytes 0-\(length - 1)/900000")
         for _ in 0..<2 {
             let response = try await site.response(to: site.request())
-            #expect(try await response.body.collect(upTo: .megabytes(1)) == body)
+            #expect(try await response.body.collect(upTo: .mebibytes(1)) == body)
             await site.cache.settle()
         }
         #expect(try site.count == 2 && site.last.headerFields[.range] == "bytes=\(length)-899999")

@@ -31,7 +31,7 @@ import Testing
             if let handlesCookies { request.options.handlesCookies = handlesCookies }
             if let cookie { request.headerFields[.cookie] = cookie }
             let response = try await LoadChain(stages).load(request, in: .of(principal))
-            _ = try await response.body.collect(upTo: .megabytes(1))
+            _ = try await response.body.collect(upTo: .mebibytes(1))
             await site.cache.settle()
             return response.head
         }

@@ -72,7 +72,7 @@ import Testing
             return true
         }
         let expected = body(number)
-        let bytes = try await response.body.collect(upTo: .megabytes(1))
+        let bytes = try await response.body.collect(upTo: .mebibytes(1))
         return response.head.status == .partialContent ? bytes == Array(expected[2...7]) : bytes == expected
     }
 }

@@ -303,7 +303,7 @@ import Testing
         let site = try await Site(.fresh())
         let response = try await site.response(to: site.request())
         site.gate.deny(AccessDenied(.withdrawn, code: .blocked))
-        _ = try await response.body.collect(upTo: .megabytes(1))
+        _ = try await response.body.collect(upTo: .mebibytes(1))
         await site.cache.settle()
         #expect(site.cache.statistics.entries == 0)
     }

@@ -98,7 +98,7 @@ import Testing
                 200, ["Cache-Control": "max-age=60", "Set-Cookie": "a=b", "Authentication-Info": "nextnonce=1"]))
         let first = try await site.response(to: site.request())
         #expect(first.fieldsSentNow[.setCookie] == "a=b" && first.facts.cache == .miss)
-        _ = try await first.body.collect(upTo: .megabytes(1))
+        _ = try await first.body.collect(upTo: .mebibytes(1))
         await site.cache.settle()
         let second = try await site.response(to: site.request())
         #expect(second.head.headerFields[.setCookie] == "a=b" && second.facts.cache == .hit)
@@ -155,7 +155,7 @@ import Testing
         }
         func signed(_ site: Site, _ signer: Signer) async throws -> String {
             let response = try await site.response(to: site.request(), signedBy: signer)
-            let body = try await response.body.collect(upTo: .megabytes(1))
+            let body = try await response.body.collect(upTo: .mebibytes(1))
             await site.cache.settle()
             return String(decoding: body, as: UTF8.self)
         }
@@ -222,7 +222,7 @@ import Testing
         let site = try await Site(Answer(200, ["Cache-Control": "max-age=60"], body: body))
         for _ in 0..<3 {
             let response = try await site.response(to: site.request())
-            #expect(try await response.body.collect(upTo: .megabytes(2)) == body)
+            #expect(try await response.body.collect(upTo: .mebibytes(2)) == body)
             await site.cache.settle()
         }
         #expect(site.count == 1)

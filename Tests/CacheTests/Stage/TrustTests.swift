@@ -106,7 +106,7 @@ import Testing
                 requestID: 1, logger: Logger(label: "test"), deadline: .now + .seconds(20), idleTimeout: .seconds(20),
                 principal: .instance, responder: Judge())
             let chain = LoadChain([CacheStage(cache: site.cache, gate: site.gate), site.server])
-            let body = try await chain.load(site.request(), in: context).body.collect(upTo: .kilobytes(1))
+            let body = try await chain.load(site.request(), in: context).body.collect(upTo: .kibibytes(1))
             await site.cache.settle()
             return String(decoding: body, as: UTF8.self)
         }

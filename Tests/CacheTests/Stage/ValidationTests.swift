@@ -254,12 +254,12 @@ import Testing
         let site = try await Site(.fresh())
         let old = try await site.response(to: site.request())
         _ = try await site.get("/", method: .post)
-        _ = try await old.body.collect(upTo: .megabytes(1))
+        _ = try await old.body.collect(upTo: .mebibytes(1))
         await site.cache.settle()
         #expect(site.cache.statistics.entries == 0)
         let other = try await site.response(to: site.request())
         try await site.cache.removeAll()
-        _ = try await other.body.collect(upTo: .megabytes(1))
+        _ = try await other.body.collect(upTo: .mebibytes(1))
         await site.cache.settle()
         #expect(site.cache.statistics.entries == 0)
     }
@@ -270,6 +270,6 @@ import Testing
         var request = try site.request()
         request.body = .text("query")
         let response = try await site.response(to: request)
-        #expect(try await response.body.collect(upTo: .megabytes(1)) == Array("2".utf8))
+        #expect(try await response.body.collect(upTo: .mebibytes(1)) == Array("2".utf8))
     }
 }

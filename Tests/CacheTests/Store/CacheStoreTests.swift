@@ -142,7 +142,7 @@ import Testing
         let (writer, found) = (DispatchSemaphore(value: 0), Lock<Int?>(nil))
         site.store.submit({ _ in writer.wait() })
         let response = try await site.response(to: site.request(), .instance, under: .unnamed)
-        _ = try await response.body.collect(upTo: .megabytes(64))
+        _ = try await response.body.collect(upTo: .mebibytes(64))
         site.store.submit({ try $0.count(of: storage.entries) }) { result in
             found.withLock { $0 = try? result.get() }
         }
@@ -293,7 +293,7 @@ import Testing
         site.store.close()
         #expect(try await site.response(to: site.request("/long")).head.status == .ok)
         let other = try await site.response(to: site.request("/other"))
-        #expect(try await other.body.collect(upTo: .megabytes(1)) == Self.secret)
+        #expect(try await other.body.collect(upTo: .mebibytes(1)) == Self.secret)
     }
 
     /// A reader that takes its time holds no snapshot of the store.
@@ -317,7 +317,7 @@ import Testing
         func get(_ stage: CacheStage, _ policy: CachePolicy? = nil) async throws -> String {
             let request = try site.request(policy: policy)
             let response = try await LoadChain([stage, site.server]).load(request, in: .of(.instance))
-            let body = try await response.body.collect(upTo: .megabytes(1))
+            let body = try await response.body.collect(upTo: .mebibytes(1))
             await site.cache.settle()
             return String(decoding: body, as: UTF8.self)
         }
@@ -341,7 +341,7 @@ import Testing
         if isSwitchedOff { shared.current = nil }
         let chain = LoadChain([stage, site.server])
         let response = try await chain.load(site.request(method: .post), in: .of(.instance))
-        _ = try await response.body.collect(upTo: .megabytes(1))
+        _ = try await response.body.collect(upTo: .mebibytes(1))
         shared.current = site.cache
         #expect(try await site.get() == "3")
     }

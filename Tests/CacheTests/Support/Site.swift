@@ -71,7 +71,7 @@ final class Site: Sendable {
     ) async throws -> (head: HTTPResponse, body: String) {
         let request = try request(path, fields, method: method, policy: policy)
         let response = try await response(to: request, principal, under: trust)
-        let body = try await response.body.collect(upTo: .megabytes(64))
+        let body = try await response.body.collect(upTo: .mebibytes(64))
         await cache.settle()
         return (response.head, String(decoding: body, as: UTF8.self))
     }

@@ -180,7 +180,7 @@ import Testing
             var request = try LoadRequest.get("http://127.0.0.1:\(wire.nginx.port)\(path)", headerFields: fields)
             request.options.isRecorded = true
             let response = try await wire.loading.session.bytes(for: request)
-            _ = try await response.body.collect(upTo: .megabytes(1))
+            _ = try await response.body.collect(upTo: .mebibytes(1))
             await wire.cache.settle()
             return response.record?.decisions.filter { $0.kind == .cache }.map(\.value) ?? []
         }

@@ -55,7 +55,7 @@ private final class ChunkSource: BodySource {
     }
 
     @Test func byteCountsSayTheirUnit() {
-        #expect(ByteCount.megabytes(1) == .kilobytes(1024) && ByteCount.kilobytes(1) == .bytes(1024))
+        #expect(ByteCount.mebibytes(1) == .kibibytes(1024) && ByteCount.kibibytes(1) == .bytes(1024))
         #expect(ByteCount.bytes(1) < .bytes(2))
         #expect("\(ByteCount.bytes(7))" == "7 bytes")
     }

@@ -32,7 +32,7 @@ struct FaultApp {
             let start = milliseconds()
             var outcome = "ok"
             do {
-                let answer = try await session.data(for: .get(url), upTo: .megabytes(1))
+                let answer = try await session.data(for: .get(url), upTo: .mebibytes(1))
                 if answer.head.status.code != 200 { outcome = "status \(answer.head.status.code)" }
             } catch {
                 outcome = "\(error)"

@@ -14,7 +14,7 @@ struct Tenant {
     init() { loading = URLLoadingSystem(gate: gate) }
 
     func native(
-        _ secure: SessionConfiguration = SessionConfiguration(), upTo limit: ByteCount = .megabytes(16),
+        _ secure: SessionConfiguration = SessionConfiguration(), upTo limit: ByteCount = .mebibytes(16),
         delegate: (any URLSessionDelegate)? = nil, _ change: (URLSessionConfiguration) -> Void = { _ in }
     ) -> URLSession {
         let configuration = loading.makeSession(secure).foundationConfiguration(wholeBodiesUpTo: limit)

@@ -179,7 +179,7 @@ struct ControlFixture: Sendable {
         let response = try await transport.exchange(
             request, via: ConnectionPath(trust: .only([authority]), identity: identity))
         return Answer(
-            status: response.head.status.code, body: try await response.body.collect(upTo: .kilobytes(64)),
+            status: response.head.status.code, body: try await response.body.collect(upTo: .kibibytes(64)),
             fields: response.head.headerFields)
     }
 }

@@ -21,7 +21,7 @@ import Testing
         func get(_ path: String) async throws -> (status: Int, text: String) {
             let url = try RequestURL("http://127.0.0.1:\(port)\(path)")
             let response = try await transport.exchange(.init(.get, url), via: ConnectionPath())
-            let body = try await response.body.collect(upTo: .megabytes(1))
+            let body = try await response.body.collect(upTo: .mebibytes(1))
             return (response.head.status.code, String(decoding: body, as: UTF8.self))
         }
 

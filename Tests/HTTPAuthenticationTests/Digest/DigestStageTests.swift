@@ -289,7 +289,7 @@ struct DigestStageTests {
         }
         for _ in 0..<2 {
             let response = try await load(server, credential: Self.ann)
-            #expect(try await response.body.collect(upTo: .kilobytes(1)) == Array("body".utf8))
+            #expect(try await response.body.collect(upTo: .kibibytes(1)) == Array("body".utf8))
         }
     }
 
@@ -301,7 +301,7 @@ struct DigestStageTests {
             $0.body = Array("body".utf8)
         }
         let error = await #expect(throws: LoadError.self) {
-            _ = try await load(server, credential: Self.ann).body.collect(upTo: .kilobytes(1))
+            _ = try await load(server, credential: Self.ann).body.collect(upTo: .kibibytes(1))
         }
         #expect(error?.code == .serverNotAuthenticated)
         #expect(!"\(String(describing: error))".contains("secret"))
@@ -314,7 +314,7 @@ struct DigestStageTests {
             $0.body = Array("another body".utf8)
         }
         let response = try await load(server, credential: Self.ann)
-        let error = await #expect(throws: LoadError.self) { try await response.body.collect(upTo: .kilobytes(1)) }
+        let error = await #expect(throws: LoadError.self) { try await response.body.collect(upTo: .kibibytes(1)) }
         #expect(error?.code == .serverNotAuthenticated)
     }
 

@@ -80,10 +80,10 @@ struct OutsideInstance {
         try await instance.authorization.activate(link: link)
 
         let response = try await instance.loading.session.bytes(for: .get(url))
-        let first = try await response.body.collect(upTo: .kilobytes(1))
+        let first = try await response.body.collect(upTo: .kibibytes(1))
         show("a load goes through the relay", response.facts.decision?.route == .relay)
         let again = try await instance.loading.session.bytes(for: .get(url))
-        show("the second answer is the cache's", try await again.body.collect(upTo: .kilobytes(1)) == first)
+        show("the second answer is the cache's", try await again.body.collect(upTo: .kibibytes(1)) == first)
         show("and it says so: \(again.facts.cache?.rawValue ?? "nothing")", again.facts.cache == .hit)
         show("data is open", try instance.store.read { _ in true })
 

@@ -42,7 +42,7 @@ struct OutsidePlugins {
         loading.protocols.register(DaemonHandler<Given>.self)
         for number in 1...2 {
             let answer = try await loading.session.bytes(for: .get("daemon:/version"))
-            let body = try await answer.body.collect(upTo: .kilobytes(1))
+            let body = try await answer.body.collect(upTo: .kibibytes(1))
             show("the daemon answers: \(String(decoding: body, as: UTF8.self))", answer.head.status == .ok)
             show("the connection is kept", answer.facts.hops.first?.connection.isReused == (number == 2))
         }

@@ -49,7 +49,7 @@ enum ClientAfter {
     static func get(_ session: SecureSession) async throws -> [UInt8] {
         var request = try LoadRequest.get("https://reports.corp.example/today")
         request.options.resourceTimeout = .seconds(30)
-        return try await session.data(for: request, upTo: .megabytes(4)).body
+        return try await session.data(for: request, upTo: .mebibytes(4)).body
     }
     // end
 

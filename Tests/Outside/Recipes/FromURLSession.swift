@@ -35,7 +35,7 @@ enum Before {
 enum After {
     // recipe: urlsession-data-after
     static func data(from url: String, in session: SecureSession) async throws -> [UInt8] {
-        let answer = try await session.data(for: .get(url), upTo: .megabytes(16))
+        let answer = try await session.data(for: .get(url), upTo: .mebibytes(16))
         guard answer.head.status == .ok else { throw UnexpectedStatus(status: answer.head.status) }
         return answer.body
     }

@@ -14,7 +14,7 @@ struct Report: Codable, Sendable {
 func report(of day: String, in session: SecureSession) async throws -> Report {
     var request = try LoadRequest.get("https://reports.corp.example/\(day)")
     request.headerFields[.accept] = "application/json"
-    let answer = try await session.data(for: request, upTo: .megabytes(4))
+    let answer = try await session.data(for: request, upTo: .mebibytes(4))
     guard answer.head.status == .ok else { throw UnexpectedStatus(status: answer.head.status) }
     return try JSONDecoder().decode(Report.self, from: Data(answer.body))
 }

@@ -10,7 +10,7 @@ func serve() async throws {
     let router = Router()
     router.get("today") { _, _ in
         let answer = try await sallyport.session.data(
-            for: .get("https://reports.corp.example/today"), upTo: .megabytes(4))
+            for: .get("https://reports.corp.example/today"), upTo: .mebibytes(4))
         return Response(
             status: answer.head.status, body: ResponseBody(byteBuffer: ByteBuffer(bytes: answer.body)))
     }

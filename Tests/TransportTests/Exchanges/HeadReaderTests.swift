@@ -37,7 +37,7 @@ struct HeadReaderTests {
     @Test func theErrorSaysWhereTheRefusedLineEnds() {
         let reading = Reading("HTTP/1.1 200 OK\r\nnone\r\n\r\n", inPiecesOf: 4)
         #expect(reading.outcome == .malformed && reading.reader.taken == 23)
-        let failure = reading.outcome.failure(.kilobytes(1), after: reading.reader.taken)
+        let failure = reading.outcome.failure(.kibibytes(1), after: reading.reader.taken)
         #expect(failure?.description.contains("ends with its byte 23 ") == true)
     }
 

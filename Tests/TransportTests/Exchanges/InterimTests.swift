@@ -159,7 +159,7 @@ struct InterimTests {
             let response = try await transport.exchange(.init(.get, server.url()), via: path)
             #expect(response.head.headerFields[.setCookie] == nil)
             if bytes > 0 { #expect(response.body.trailers == nil) }
-            #expect(try await response.body.collect(upTo: .megabytes(1)).count == bytes)
+            #expect(try await response.body.collect(upTo: .mebibytes(1)).count == bytes)
             #expect(response.body.trailers?.count == 2)
             #expect(HTTPField.Name("X-Sum").map { response.body.trailers?[$0] } == "7")
         }

@@ -72,7 +72,7 @@ struct EndedConnectionTests {
         let error = await #expect(throws: LoadError.self) {
             let response = try await transport.exchange(
                 .init(.post, server.url(), body: body), via: ConnectionPath())
-            _ = try await response.body.collect(upTo: .kilobytes(1))
+            _ = try await response.body.collect(upTo: .kibibytes(1))
         }
         #expect(error?.code == .connectionLost, "\(String(describing: error))")
         await transport.shutdown()

@@ -32,7 +32,7 @@ extension StreamPeer {
 
     func body(_ request: ExchangeRequest) async throws(LoadError) -> String {
         let response = try await exchange(request)
-        return String(decoding: try await response.body.collect(upTo: .megabytes(1)), as: UTF8.self)
+        return String(decoding: try await response.body.collect(upTo: .mebibytes(1)), as: UTF8.self)
     }
 }
 

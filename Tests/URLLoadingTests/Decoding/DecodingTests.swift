@@ -11,8 +11,8 @@ import Testing
     private let failed = LoadError(.decodingFailed, "")
 
     private func collect(
-        _ chunks: [[UInt8]], _ coding: String, factor: Int = 100, allowance: ByteCount = .megabytes(1),
-        upTo limit: ByteCount = .megabytes(64)
+        _ chunks: [[UInt8]], _ coding: String, factor: Int = 100, allowance: ByteCount = .mebibytes(1),
+        upTo limit: ByteCount = .mebibytes(64)
     ) async throws -> [UInt8] {
         let answer = StubAnswer(fields: [.contentEncoding: coding], chunks: chunks)
         let pipeline = Pipeline([DecodingStage(factor: factor, allowance: allowance)], [answer])
@@ -38,7 +38,7 @@ import Testing
         let pipeline = Pipeline([DecodingStage()], [answer])
         let response = try await pipeline.load(.get("http://a.example/", headerFields: fields))
         #expect(response.head.headerFields[.contentEncoding] == "gzip")
-        #expect(try await response.body.collect(upTo: .kilobytes(1)) == encoded)
+        #expect(try await response.body.collect(upTo: .kibibytes(1)) == encoded)
     }
 
     @Test func theHeadOfADecodedBodyDoesNotSpeakOfTheEncodedOne() async throws {
@@ -137,14 +137,14 @@ import Testing
             fields: [.contentEncoding: "gzip"], chunks: [Array(encoded.prefix(12))],
             failure: LoadError(.connectionLost, ""))
         let response = try await Pipeline([DecodingStage()], [answer]).load(.get("http://a.example/"))
-        await #expect(throws: LoadError(.connectionLost, "")) { try await response.body.collect(upTo: .megabytes(1)) }
+        await #expect(throws: LoadError(.connectionLost, "")) { try await response.body.collect(upTo: .mebibytes(1)) }
     }
 
     @Test func aBrokenBodyEndsTheTransfer() async throws {
         let answer = StubAnswer(fields: [.contentEncoding: "gzip"], chunks: [[1, 2, 3]], staysOpen: true)
         let pipeline = Pipeline([DecodingStage()], [answer])
         let response = try await pipeline.load(.get("http://a.example/"))
-        await #expect(throws: failed) { try await response.body.collect(upTo: .megabytes(1)) }
+        await #expect(throws: failed) { try await response.body.collect(upTo: .mebibytes(1)) }
         #expect(pipeline.client.discards == 1)
     }
 

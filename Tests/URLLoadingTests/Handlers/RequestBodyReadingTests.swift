@@ -88,7 +88,7 @@ import Testing
             try await writer.write([1])
             throw Failure()
         }
-        await #expect(throws: LoadError(.requestBodyFailed, "")) { _ = try await body.collect(upTo: .megabytes(1)) }
+        await #expect(throws: LoadError(.requestBodyFailed, "")) { _ = try await body.collect(upTo: .mebibytes(1)) }
     }
 
     @Test func anErrorOfTheReaderEndsTheProducer() async throws {
@@ -105,7 +105,7 @@ import Testing
 
     @Test func cancellationEndsTheReading() async throws {
         let body = RequestBody.once { _ in try await Task.sleep(for: .seconds(3600)) }
-        let reading = Task { try await body.collect(upTo: .megabytes(1)) }
+        let reading = Task { try await body.collect(upTo: .mebibytes(1)) }
         reading.cancel()
         await #expect(throws: LoadError(.cancelled, "")) { _ = try await reading.value }
     }
@@ -113,7 +113,7 @@ import Testing
     /// As one does that iterates over an `AsyncStream`, which ends with the task.
     @Test func aProducerThatReturnsWhenItIsCancelledHasNotWrittenTheWholeBody() async throws {
         let body = RequestBody.once { _ in while !Task.isCancelled { try? await Task.sleep(for: .seconds(3600)) } }
-        let reading = Task { try await body.collect(upTo: .megabytes(1)) }
+        let reading = Task { try await body.collect(upTo: .mebibytes(1)) }
         reading.cancel()
         await #expect(throws: LoadError(.cancelled, "")) { _ = try await reading.value }
     }

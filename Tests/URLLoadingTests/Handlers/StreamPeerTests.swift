@@ -84,7 +84,7 @@ import Testing
         let session = try session(Handler(server.endpoint, isSecure: isSecure))
         for number in 1...3 {
             let response = try await session.bytes(for: .get("inside:/\(number)"))
-            let body = try await response.body.collect(upTo: .kilobytes(1))
+            let body = try await response.body.collect(upTo: .kibibytes(1))
             #expect(String(decoding: body, as: UTF8.self) == #"["GET /\#(number) HTTP/1.1", "Host: inside.example"]"#)
             #expect(response.facts.hops.first?.connection.isReused == (number > 1))
         }

@@ -40,13 +40,13 @@ import TransportTestSupport
     ])
     func aBombIsNotUnpacked(_ bomb: Bomb) async throws {
         let server = try Self.server(bomb.name, bomb.bytes)
-        let failure = try await Ordeal().failure(server, upTo: .megabytes(256))
+        let failure = try await Ordeal().failure(server, upTo: .mebibytes(256))
         #expect(failure?.code == .decodingFailed, "\(String(describing: failure))")
     }
 
     @Test func aBombWithinItsLimitEndsWhereTheCollectionDoes() async throws {
         let server = try Self.server("gzip", Bomb(codings: [.gzip], length: 1_000_000).bytes)
-        let failure = try await Ordeal().failure(server, upTo: .kilobytes(64))
+        let failure = try await Ordeal().failure(server, upTo: .kibibytes(64))
         #expect(failure?.code == .responseTooLarge, "\(String(describing: failure))")
     }
 

@@ -28,7 +28,7 @@ struct Ordeal {
 
     func load(
         _ server: TestServer, _ path: String = "/", scheme: String = "http", method: HTTPRequest.Method = .get,
-        upTo limit: ByteCount = .megabytes(1)
+        upTo limit: ByteCount = .mebibytes(1)
     ) async throws -> LoadAnswer<[UInt8]> {
         var request = LoadRequest(method, try server.url(path, scheme: scheme))
         request.options.idleTimeout = idleTimeout
@@ -40,7 +40,7 @@ struct Ordeal {
 
     /// The error in which a load ends; nil where it does not. Takes note where time or memory go beyond their bounds.
     func failure(
-        _ server: TestServer, _ path: String = "/", scheme: String = "http", upTo limit: ByteCount = .megabytes(1),
+        _ server: TestServer, _ path: String = "/", scheme: String = "http", upTo limit: ByteCount = .mebibytes(1),
         within time: Duration = Ordeal.moment, _ location: SourceLocation = #_sourceLocation
     ) async throws -> LoadError? {
         let (start, memory) = (ContinuousClock.now, ResidentMemory.now)

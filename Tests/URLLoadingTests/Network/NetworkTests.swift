@@ -55,7 +55,7 @@ import Testing
             connection.write(Array("\(String(rest.count, radix: 16))\r\n".utf8) + rest + Array("\r\n0\r\n\r\n".utf8))
             connection.awaitEnd()
         }
-        let load = { try await loading.session.data(for: LoadRequest(.get, server.url()), upTo: .megabytes(16)).body }
+        let load = { try await loading.session.data(for: LoadRequest(.get, server.url()), upTo: .mebibytes(16)).body }
         if isWithinLimit {
             #expect(try await load() == body)
         } else {
@@ -76,7 +76,7 @@ import Testing
             connection.write(answer)
         }
         let error = await #expect(throws: LoadError.self) {
-            try await loading.session.data(for: LoadRequest(.get, server.url()), upTo: .kilobytes(1))
+            try await loading.session.data(for: LoadRequest(.get, server.url()), upTo: .kibibytes(1))
         }
         let expected: Set<LoadError.Code> = [.protocolViolation, .connectionLost, .responseTooLarge]
         #expect(error.map { expected.contains($0.code) } == true, "\(String(describing: error))")
@@ -149,11 +149,11 @@ import Testing
         // Time enough for the connection and the answer's head.
         request.options.idleTimeout = .seconds(2)
         let response = try await loading.session.bytes(for: request)
-        await #expect(throws: LoadError(.idleTimeout, "")) { try await response.body.collect(upTo: .kilobytes(1)) }
+        await #expect(throws: LoadError(.idleTimeout, "")) { try await response.body.collect(upTo: .kibibytes(1)) }
         request.options.idleTimeout = nil
         request.options.resourceTimeout = .seconds(1)
         await #expect(throws: LoadError(.resourceTimeout, "")) {
-            try await loading.session.data(for: request, upTo: .kilobytes(1))
+            try await loading.session.data(for: request, upTo: .kibibytes(1))
         }
     }
 

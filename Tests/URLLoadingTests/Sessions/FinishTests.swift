@@ -83,7 +83,7 @@ import Testing
         try await Task.sleep(for: .milliseconds(50))
         #expect(!isDone.withLock { $0 })
         if isRead {
-            #expect(try await response.body.collect(upTo: .kilobytes(1)) == Array("ok".utf8))
+            #expect(try await response.body.collect(upTo: .kibibytes(1)) == Array("ok".utf8))
         } else {
             response.body.discard()
         }

@@ -45,7 +45,7 @@ import Testing
         let pipeline = Pipeline(
             [RedirectStage(), DecodingStage()],
             [.redirect(302, to: "/2"), StubAnswer(fields: [.contentEncoding: "gzip"], chunks: [encoded])])
-        let response = try await pipeline.load(.get("https://a.example/1")).collected(upTo: .kilobytes(1))
+        let response = try await pipeline.load(.get("https://a.example/1")).collected(upTo: .kibibytes(1))
         #expect(response.body == Array("text".utf8) && response.head.headerFields[.contentEncoding] == nil)
     }
 }

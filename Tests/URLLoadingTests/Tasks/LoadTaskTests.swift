@@ -193,7 +193,7 @@ import Testing
         var request = LoadRequest(.get, try server.url())
         // Long enough for the head, on a busy machine too.
         request.options.resourceTimeout = .seconds(2)
-        let task = session.dataTask(for: request, upTo: .megabytes(100))
+        let task = session.dataTask(for: request, upTo: .mebibytes(100))
         task.resume()
         #expect(try await eventually { task.response != nil })
         task.suspend()
@@ -298,7 +298,7 @@ import Testing
 
     @Test func aHandlerIsSlowedDownToo() async throws {
         loading.protocols.register(Writer.self)
-        let task = session.dataTask(for: try .get("fast:load"), upTo: .megabytes(100))
+        let task = session.dataTask(for: try .get("fast:load"), upTo: .mebibytes(100))
         task.resume()
         #expect(try await eventually { Writer.written.withLock { $0 } > 1 << 20 })
         task.suspend()

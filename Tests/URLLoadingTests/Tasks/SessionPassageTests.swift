@@ -48,7 +48,7 @@ import Testing
             let response =
                 isTask ? try await session.bytesTask(for: request).value : try await session.bytes(for: request)
             #expect(response.facts.hops.first?.earlyHints.count == 1)
-            #expect(try await response.body.collect(upTo: .megabytes(1)) == text)
+            #expect(try await response.body.collect(upTo: .mebibytes(1)) == text)
             #expect(response.body.trailers?[.custom("X-Sum")] == "7")
         }
     }
