@@ -23,7 +23,7 @@ package struct ConnectionSettings: Sendable {
     /// Whether such a proxy may be sent a password over an unencrypted connection.
     package var allowsBasicOverPlainHTTP = false
     /// Whether a proxy's credential is sent with the first request, since no stage answers challenges of proxies.
-    package var tellsProxiesAtOnce = false
+    package var sendsProxyCredentialsUnasked = false
     package var connectTimeout = Duration.seconds(10)
     /// How long a server may take to end its side of a stream after ours was ended.
     package var closeTimeout = Duration.seconds(5)

@@ -57,14 +57,14 @@ extension Connector {
         var (exchange, path) = order(for: request, saying: fields, by: known, through: proxy, in: context, with: ways)
         exchange.hasOtherCluster = hasOtherCluster
         let order = ExchangeOrder(request: exchange, path: path, known: known, proxy: proxy, recorder: context.recorder)
-        let (response, isByAppsWord): (ExchangeResponse, Bool)
+        let (response, isDecidedByApp): (ExchangeResponse, Bool)
         do throws(LoadError) {
-            (response, isByAppsWord) = try await send(
+            (response, isDecidedByApp) = try await send(
                 order, to: known.endpoint, in: context, with: ways, after: failure)
         } catch {
             throw error.naming(known.way.restriction)
         }
-        let answer = try answer(response, to: request, by: known, with: ways, isByAppsWord: isByAppsWord)
+        let answer = try answer(response, to: request, by: known, with: ways, isDecidedByApp: isDecidedByApp)
         guard let signer = context.signer else { return answer }
         return try await Self.examined(answer, by: signer)
     }
@@ -106,7 +106,7 @@ extension Connector {
     /// ends just before its request reaches the transport finds no exchange there to end.
     package nonisolated func answer(
         _ response: consuming ExchangeResponse, to request: LoadRequest, by known: KnownWays.Known,
-        with ways: KnownWays, isByAppsWord: Bool = false
+        with ways: KnownWays, isDecidedByApp: Bool = false
     ) throws(LoadError) -> LoadResponse {
         do throws(LoadError) {
             try confirm(known, with: ways)
@@ -116,7 +116,7 @@ extension Connector {
         }
         var facts = LoadFacts()
         facts.hops = response.hops
-        facts.isForThisLoadOnly = isByAppsWord
+        facts.isForThisLoadOnly = isDecidedByApp
         facts.decision = known.decision
         return LoadResponse(head: response.head, url: request.url, body: response.body, facts: facts)
     }
@@ -145,7 +145,9 @@ extension Connector {
         of request: LoadRequest, through proxy: Proxy?, in context: LoadContext, with ways: KnownWays
     ) throws(LoadError) -> HTTPFields {
         var fields = request.headerFields
-        if let proxy, ways.settings.tellsProxiesAtOnce { try tell(proxy, request, in: context, &fields) }
+        if let proxy, ways.settings.sendsProxyCredentialsUnasked {
+            try addCredential(of: proxy, for: request, in: context, to: &fields)
+        }
         return fields
     }
 
@@ -156,8 +158,8 @@ extension Connector {
     }
 
     /// Sends a proxy's credential with the request, by Basic (RFC 7617).
-    private nonisolated func tell(
-        _ proxy: Proxy, _ request: LoadRequest, in context: LoadContext, _ fields: inout HTTPFields
+    private nonisolated func addCredential(
+        of proxy: Proxy, for request: LoadRequest, in context: LoadContext, to fields: inout HTTPFields
     ) throws(LoadError) {
         guard proxy.kind != .socks5, fields[.proxyAuthorization] == nil,
             proxy.isEncrypted || context.methods.allowsBasicOverPlainHTTP,
@@ -201,7 +203,7 @@ extension Connector {
     /// Sends the request, and again after each question of the TLS handshake that the app has answered.
     ///
     /// - Returns: the response, and whether the app's own decision allowed the connection, see
-    ///   ``HandshakeDialogue/isByAppsWord``.
+    ///   ``HandshakeDialogue/isDecidedByApp``.
     private nonisolated func send(
         _ order: ExchangeOrder, to endpoint: Endpoint, in context: LoadContext, with ways: KnownWays,
         after failure: LoadError?
@@ -232,7 +234,7 @@ extension Connector {
             try self.confirm(order.known, with: ways)
             return try await order.send(with: client, via: path)
         }
-        return (response, dialogue.isByAppsWord)
+        return (response, dialogue.isDecidedByApp)
     }
 
     /// Whether a handshake may raise a question that is not settled by stored trust.

@@ -121,7 +121,7 @@ extension Connector {
         guard way.relay == nil else { throw Self.hasBoth }
         let isAllowed = gate?.allows(.basic) ?? true
         let isReadable = !proxy.isEncrypted && !settings.allowsBasicOverPlainHTTP
-        return try isAllowed && !isReadable ? ProxyAccess(toldAtOnce: proxy) : ProxyAccess(untold: proxy)
+        return try isAllowed && !isReadable ? ProxyAccess(withCredentialOf: proxy) : ProxyAccess(withoutBasicTo: proxy)
     }
 
     private nonisolated func open(

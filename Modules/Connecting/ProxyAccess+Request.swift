@@ -32,12 +32,12 @@ extension ProxyAccess {
 
     /// Sends no password by Basic, because the administrator forbids it or because the connection to the proxy is not
     /// encrypted. SOCKS authenticates by its own protocol.
-    init(untold proxy: Proxy) {
+    init(withoutBasicTo proxy: Proxy) {
         self.init(proxy, credential: proxy.kind == .socks5 ? proxy.credential : nil)
     }
 
     /// For connections without a stage that answers challenges: the proxy gets its credential with the first request.
-    init(toldAtOnce proxy: Proxy) throws(LoadError) {
+    init(withCredentialOf proxy: Proxy) throws(LoadError) {
         switch proxy.kind {
         case .http, .https: self.init(proxy, authorization: try proxy.credential?.basicAuthorization())
         case .socks5: self.init(proxy, credential: proxy.credential)

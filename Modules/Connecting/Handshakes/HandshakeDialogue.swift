@@ -50,7 +50,7 @@ struct HandshakeDialogue {
     /// Whether the app accepted the server's chain itself, independently of the session's trust, or presented a
     /// certificate that its settings do not name. The answer is then for this load only: the app decides how long its
     /// decision lasts, and may revoke it.
-    var isByAppsWord: Bool {
+    var isDecidedByApp: Bool {
         if case .decided(_, isTrusted: true) = path.decision { return true }
         return path.identity != identity
     }

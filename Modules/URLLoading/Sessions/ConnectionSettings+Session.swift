@@ -22,6 +22,6 @@ extension ConnectionSettings {
         allowsBasicOverPlainHTTP = configuration.allowsBasicOverPlainHTTP
         connectTimeout = configuration.connectTimeout
         connectionsPerOrigin = configuration.connectionsPerOrigin
-        tellsProxiesAtOnce = !hasPolicy
+        sendsProxyCredentialsUnasked = !hasPolicy
     }
 }
