@@ -121,14 +121,14 @@ struct GatewayServices: Service {
             group.addTask { try await Self.untilShutdown { try await administration.run() } }
             if let guarding { group.addTask { try await Self.untilShutdown { await guarding.run() } } }
             group.addTask { try await Self.untilShutdown { try await tick(parts, observation) } }
-            group.addTask { try await Self.untilShutdown(mind) }
+            group.addTask { try await Self.untilShutdown(lookAfterStore) }
             group.addTask {
                 for await renewed in parts.current.renewals.cancelOnGracefulShutdown() {
                     await data.sawAtRelay(renewed)
                 }
             }
             group.addTask { try await Self.untilShutdown { await parts.audit.run() } }
-            group.addTask { try await Self.untilShutdown { try await Self.keep(parts.audit) } }
+            group.addTask { try await Self.untilShutdown { try await Self.maintain(parts.audit) } }
             group.addTask { await FleetPresence(data: data, logger: logger).run() }
             group.addTask { try await Self.untilShutdown { await parts.feed.run() } }
             group.addTask { try await Self.untilShutdown { await leaseWatch(parts).run() } }
@@ -204,7 +204,7 @@ struct GatewayServices: Service {
     private static let auditUpkeep = Duration.seconds(300)
 
     /// Apart from the heartbeats, since it waits for the store: streams without a heartbeat count as lost.
-    private static func keep(_ audit: AuditService) async throws {
+    private static func maintain(_ audit: AuditService) async throws {
         while !Task.isCancelled {
             try await Task.sleep(for: auditUpkeep)
             await audit.upkeep()
@@ -216,7 +216,7 @@ struct GatewayServices: Service {
 
     /// What may wait for the store, apart from the heartbeats: reads it again after a failure, since the next signal may be
     /// long in coming and a withdrawal must not wait for it, and does the upkeep.
-    private func mind() async throws {
+    private func lookAfterStore() async throws {
         var upkeep = GatewayUpkeep(data: data, logger: logger)
         var watch = StoreWatch(logger: logger)
         while !Task.isCancelled {

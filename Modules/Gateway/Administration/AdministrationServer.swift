@@ -90,7 +90,7 @@ struct AdministrationServer: Sendable {
             return .fleet(fleet)
         }
         guard command.withdraws, reply.isDone else { return reply }
-        guard let report = await feed.report(on: data.reached, since: begin) else { return reply }
+        guard let report = await feed.report(on: data.followed, since: begin) else { return reply }
         return .atRelays(reply, report)
     }
 

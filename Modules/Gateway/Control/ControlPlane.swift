@@ -113,7 +113,7 @@ struct ControlPlane: Sendable {
     // MARK: Configuration and events
 
     private func configuration(_ request: Request, _ context: ControlContext) async throws -> Response {
-        let presented = try await current(context)
+        let presented = try await unexpired(context)
         let version = try Self.version(in: request)
         try await waitForTurn(presented.name.instance)
         if let refusal = try await refusal(of: request, from: presented) { return refusal }
@@ -138,7 +138,7 @@ struct ControlPlane: Sendable {
     private static let patience = 1.0
 
     private func eventStream(_ request: Request, _ context: ControlContext) async throws -> Response {
-        let presented = try await current(context)
+        let presented = try await unexpired(context)
         let record = try await data.admitted(presented)
         let status = await data.status(of: record)
         guard status != .wiped, status != .denied else { throw GatewayError(.forbidden, "The instance is withdrawn.") }
@@ -165,7 +165,7 @@ struct ControlPlane: Sendable {
     // MARK: Names
 
     private func name(_ request: Request, _ context: ControlContext) async throws -> Response {
-        let presented = try await current(context)
+        let presented = try await unexpired(context)
         let record = try await data.admitted(presented)
         guard await queries.takes(record.name.instance, at: data.clock()) else {
             throw GatewayError(
@@ -188,7 +188,7 @@ struct ControlPlane: Sendable {
     // MARK: Tokens
 
     private func token(_ request: Request, _ context: ControlContext) async throws -> Response {
-        let presented = try await current(context)
+        let presented = try await unexpired(context)
         return try await tokens.issue(request, to: data.admitted(presented))
     }
 
@@ -202,7 +202,7 @@ struct ControlPlane: Sendable {
     }
 
     /// The client's certificate, which must not have expired: required by every path except renewal.
-    func current(_ context: ControlContext) async throws -> PresentedCertificate {
+    func unexpired(_ context: ControlContext) async throws -> PresentedCertificate {
         let presented = try await presented(context)
         guard !data.isExpired(presented) else {
             throw GatewayError(.expired, "The certificate has expired: renew it.")
@@ -232,7 +232,7 @@ struct FailureMiddleware: RouterMiddleware {
             return response
         } catch let error as GatewayError {
             count(request, error.code.description)
-            await tell(request, error.code, context)
+            await auditRefusal(of: request, error.code, context)
             log(error, of: request, context)
             return Self.response(error)
         } catch let error as any HTTPResponseError {
@@ -255,7 +255,7 @@ struct FailureMiddleware: RouterMiddleware {
         }
     }
 
-    private func tell(_ request: Request, _ code: GatewayError.Code, _ context: ControlContext) async {
+    private func auditRefusal(of request: Request, _ code: GatewayError.Code, _ context: ControlContext) async {
         let certificate = try? await context.peerCertificate()
         let presented = certificate.flatMap { try? current.presented($0) }
         audit.refused(

@@ -21,7 +21,7 @@ extension GatewayData {
     func showPresence() async throws {
         guard let record = ownRecord else { return }
         guard gateways.contains(record),
-            try await store.note(GatewayPresence(seen: clock(), applied: reached), of: record.id)
+            try await store.note(GatewayPresence(seen: clock(), applied: followed), of: record.id)
         else { return try await register() }
     }
 
@@ -29,7 +29,7 @@ extension GatewayData {
     func leaveFleet() async throws {
         guard let id = settings.id else { return }
         let now = clock()
-        _ = try await store.note(GatewayPresence(seen: now, applied: reached, ended: now), of: id)
+        _ = try await store.note(GatewayPresence(seen: now, applied: followed, ended: now), of: id)
     }
 }
 

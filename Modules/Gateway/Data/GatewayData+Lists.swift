@@ -34,7 +34,7 @@ extension GatewayData {
 
     /// As far as the store answers.
     private func fleetEntry() async -> AdministrationReply.FleetEntry {
-        var fleet = AdministrationReply.FleetEntry(applied: reached, relays: relayEntries)
+        var fleet = AdministrationReply.FleetEntry(applied: followed, relays: relayEntries)
         do {
             fleet.revision = try await store.confirm()
             fleet.warning = await store.warning()

@@ -17,7 +17,7 @@ package actor GatewayData {
     /// This gateway's chain in the audit trail.
     let accessChain: AuditChainName
     /// The revision of the store that the memory has reached.
-    private var followed: Int64 = 0
+    private(set) var followed: Int64 = 0
     /// The revisions of the store with which the directory, the authorities and the gateways came.
     private var directoryRevision: Int64 = 0
     private var authoritiesRevision: Int64 = 0
@@ -127,9 +127,6 @@ package actor GatewayData {
 extension GatewayData {
     /// The directory, as the store's transactions take it.
     var knownDirectory: Revised<Directory> { Revised(value: directory, revision: directoryRevision) }
-
-    /// The revision that the memory has reached.
-    var reached: Int64 { followed }
 
     private func makeReadyTokenKeys() -> ReadyTokenKeys {
         ReadyTokenKeys(tokenKeys, besides: gateways.filter { $0.id != settings.id }.flatMap(\.tokenKeys))

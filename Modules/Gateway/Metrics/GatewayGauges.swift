@@ -53,7 +53,7 @@ actor GatewayGauges: Gauges {
         let stored = await sources.data.storedFigures()
         for (status, count) in stored.instances() { instances.set(count, status) }
         for (name, end) in stored.certificateEnds { ends.set(end.timeIntervalSince1970, name) }
-        revision.set(Double(await sources.data.reached))
+        revision.set(Double(await sources.data.followed))
         // What cannot be read keeps its last value; the health of the store says so.
         if let statistics = try? sources.data.own.statistics() {
             storeSize.set(statistics.fileSize)

@@ -66,7 +66,7 @@ import Testing
 
     @Test func aReadThatHasTheRevisionIsEnough() async throws {
         try await fixture.perform(.addUser("late"))
-        let (revision, count) = (await fixture.data.reached, store.positions.count)
+        let (revision, count) = (await fixture.data.followed, store.positions.count)
         try await duringARead { [data] in try await data.catchUp(to: revision) }
         #expect(store.positions.count == count + 1)
     }

@@ -490,9 +490,9 @@ extension GatewayData {
         let presented = try await fixture.data.presented(chain[0])
         let client = try #require(await fixture.data.currentState().client(presenting: chain[0]))
         _ = try await fixture.document(presented, version: "1.0.0.0")
-        let before = await fixture.data.reached
+        let before = await fixture.data.followed
         _ = try await fixture.document(presented, version: "2.0.0.0")
-        #expect(await fixture.data.reached == before + 1)
+        #expect(await fixture.data.followed == before + 1)
         guard case .some(.some(let told)) = await fixture.data.feed(after: before)?.instances else {
             Issue.record("the instance is told of")
             return

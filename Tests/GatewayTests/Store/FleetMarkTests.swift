@@ -123,12 +123,12 @@ import Testing
 
     @Test func ofTwoHistoriesTheOtherOneIsNoticedAtTheSameRevision() async throws {
         await lock(fixture.data)
-        let reached = await fixture.data.reached
+        let reached = await fixture.data.followed
         await fixture.data.close()
         try await putBackAll()
         try await elsewhere { data in
             #expect(await data.perform(.withdraw(instance: other.name.instance.description, .lock)) == .done)
-            #expect(await data.reached == reached)
+            #expect(await data.followed == reached)
         }
         await #expect(throws: GatewayError(.store, "")) { try await started() }
     }
@@ -216,7 +216,7 @@ import Testing
     @Test func theNewestIsWrittenWithoutAnEndAndAtTheEnd() async throws {
         let fixture = try await DataFixture()
         let own = OwnStore(fixture.store)
-        let reached = await fixture.data.reached
+        let reached = await fixture.data.followed
         #expect(try await eventually(within: .seconds(10)) { try own.mark()?.revision == reached })
         let keeper = FleetMarkKeeper(own)
         for revision in 1...1000 { await keeper.keep(FleetMark(revision: Int64(revision))) }

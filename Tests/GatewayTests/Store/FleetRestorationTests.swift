@@ -74,7 +74,7 @@ import Testing
         let url = try #require(fixture.fleet).membership.url + "&application_name=moved"
         let revision = try await moved(to: url)
         let data = try await started()
-        #expect(await data.reached == revision)
+        #expect(await data.followed == revision)
         let rows = try await database.transaction(.read) {
             try await $0.run("SELECT count(*) FROM pg_stat_activity WHERE application_name = 'moved'", [])
         }
@@ -106,7 +106,7 @@ import Testing
         let told = try await restored()
         #expect(told.revision ?? 0 > told.known ?? 0 && told.destroyedKeys == 1)
         let data = try await started()
-        #expect(await data.reached == told.revision)
+        #expect(await data.followed == told.revision)
         #expect(await data.directory.users.keys.sorted() == ["ann"])
         #expect(await data.authorities.record.next == nil)
         #expect(try await data.admitted(holder).withdrawal == nil)
@@ -145,7 +145,7 @@ import Testing
         #expect(await other.directory.users["eve"] != nil)
         await other.store.close()
         let again = try await started()
-        #expect(await again.reached == told.revision)
+        #expect(await again.followed == told.revision)
         await again.close()
     }
 }

@@ -71,7 +71,7 @@ import Testing
     }
 
     @Test func relaysFollowTheGatewaysThatAreListed() async throws {
-        let position = await fixture.data.reached
+        let position = await fixture.data.followed
         let other = GatewayRecord(
             id: GatewayIdentifier(), name: "b.example", control: try Endpoint("b.example:2001"), relay: nil,
             tokenKeys: [])
@@ -80,7 +80,7 @@ import Testing
         let both = ["b.example:2001", "localhost:1001"]
         #expect(await fixture.data.controls == both)
         #expect(await fixture.data.feed(after: position)?.controls == both)
-        let before = await fixture.data.reached
+        let before = await fixture.data.followed
         fixture.advance(30)
         try await fixture.perform(.removeGateway("b.example"))
         #expect(await fixture.data.controls == ["localhost:1001"])

@@ -98,7 +98,7 @@ struct FeedService: Sendable {
         try await data.note(relay, listensOn: report.port)
         await data.adopt(report.renewals)
         if report.asks { try await data.catchUpForCertain() }
-        return try Self.answer(FeedReportAnswer(revision: await data.reached))
+        return try Self.answer(FeedReportAnswer(revision: await data.followed))
     }
 
     private func audit(_ request: Request, _ context: ControlContext) async throws -> Response {
