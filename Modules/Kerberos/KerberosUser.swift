@@ -46,9 +46,6 @@ public struct KerberosUser: Sendable, Hashable, CustomStringConvertible {
         return "\(name)@\(realm)"
     }
 
-    /// The same user in another spelling of the realm.
-    func inRealm(_ realm: String) -> KerberosUser { KerberosUser(name: name, realm: realm) }
-
     /// Reads the form that krb5 writes.
     init?(krb5Name: String) {
         var (name, rest): (String, Substring) = ("", krb5Name[...])

@@ -20,7 +20,6 @@ struct DoorRefusal: Sendable, Equatable {
         static let badRequest = Status(code: 400, reason: "Bad Request")
         static let forbidden = Status(code: 403, reason: "Forbidden")
         static let proxyAuthenticationRequired = Status(code: 407, reason: "Proxy Authentication Required")
-        static let lengthRequired = Status(code: 411, reason: "Length Required")
         static let tooLarge = Status(code: 431, reason: "Request Header Fields Too Large")
         static let notImplemented = Status(code: 501, reason: "Not Implemented")
         static let badGateway = Status(code: 502, reason: "Bad Gateway")

@@ -38,12 +38,10 @@ extension ProxyStatus {
     package enum ErrorType {
         package static let dnsTimeout = "dns_timeout"
         package static let dnsError = "dns_error"
-        package static let destinationNotFound = "destination_not_found"
         package static let destinationUnavailable = "destination_unavailable"
         package static let destinationIPProhibited = "destination_ip_prohibited"
         package static let destinationIPUnroutable = "destination_ip_unroutable"
         package static let connectionRefused = "connection_refused"
-        package static let connectionTerminated = "connection_terminated"
         package static let connectionTimeout = "connection_timeout"
         package static let connectionLimitReached = "connection_limit_reached"
         package static let requestDenied = "http_request_denied"

@@ -1,8 +1,5 @@
 /// The auth token service, shared by both sides: paths, fields, bodies and results.
 package enum AuthTokenAPI {
-    /// The default port of verification without TLS, for development.
-    package static let plainPort: UInt16 = 17080
-
     package enum Path {
         /// Needs a client certificate. ``Request`` by POST.
         package static let issue = "/v1/auth-tokens"

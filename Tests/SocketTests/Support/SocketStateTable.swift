@@ -1,7 +1,9 @@
-internal import SallyportLoading
+import SallyportLoading
+
+@testable import SallyportSocket
 
 /// The table in `Docs/Socket.md`, generated from the state machine itself.
-package enum SocketStateTable {
+enum SocketStateTable {
     /// Every situation that the machine can be in, with its name.
     static let situations: [(name: String, machine: SocketStateMachine)] = {
         let prepared = SocketStateMachine()
@@ -27,7 +29,7 @@ package enum SocketStateTable {
     }
 
     /// The rows of the calls, then those of the events.
-    package static var markdown: String {
+    static var markdown: String {
         [table("Call", SocketCall.allCases.map(row)), table("Event", SocketEvent.allCases.map(row))]
             .joined(separator: "\n")
     }
