@@ -28,14 +28,13 @@ public struct ChallengeKey: Sendable {
 
     // end(8) | random(16) | HMAC-SHA-256 of the purpose and of both (32), as hexadecimal digits.
     private static let endLength = 8
-    private static let bodyLength = endLength + 16
+    private static let randomLength = 16
+    private static let bodyLength = endLength + randomLength
     private static let purpose = Array("sallyport token challenge 1".utf8)
 
     /// - Parameter end: the time from which it cannot be used, in Unix seconds.
     func make(until end: Int64) -> String {
-        var generator = SystemRandomNumberGenerator()
-        let random = (0..<16).map { _ in UInt8.random(in: .min ... .max, using: &generator) }
-        return challenge(UInt64(bitPattern: end).bigEndianBytes + random)
+        challenge(UInt64(bitPattern: end).bigEndianBytes + [UInt8].random(count: Self.randomLength))
     }
 
     /// The time from which a challenge cannot be used, in Unix seconds. Nil for one that this key did not make, and for

@@ -4,8 +4,5 @@ internal import SallyportBase
 struct EntryID: Sendable, Hashable {
     let bytes: [UInt8]
 
-    static func random() -> EntryID {
-        var random = SystemRandomNumberGenerator()
-        return EntryID(bytes: [random.next(), random.next()].flatMap(\.bigEndianBytes))
-    }
+    static func random() -> EntryID { EntryID(bytes: [UInt8].random(count: 16)) }
 }

@@ -10,11 +10,7 @@ public struct DoorCredential: Sendable, Hashable {
     public let password: Redacted<String>
 
     /// Makes a new credential from the system's random numbers.
-    public init() {
-        var generator = SystemRandomNumberGenerator()
-        let bytes = (0..<32).map { _ in UInt8.random(in: 0...255, using: &generator) }
-        password = Redacted(Base64URL.encode(bytes))
-    }
+    public init() { password = Redacted(Base64URL.encode([UInt8].random(count: 32))) }
 
     /// Reads a credential that was made before.
     ///

@@ -75,9 +75,5 @@ struct AuditChain: Sendable, Hashable {
     }
 
     /// 96 random bits.
-    static func salt() -> String {
-        var generator = SystemRandomNumberGenerator()
-        let bytes = generator.next().bigEndianBytes + UInt32.random(in: .min ... .max, using: &generator).bigEndianBytes
-        return Hexadecimal.text(bytes)
-    }
+    static func salt() -> String { Hexadecimal.text([UInt8].random(count: 12)) }
 }

@@ -59,7 +59,7 @@ extension AuthorityRecord {
                 .invalid, "\(Self.formerLimit) former authorities are still accepted, the most.")
         }
         // A name other than the present authority's, so that no verifier confuses the two.
-        let suffix = Hexadecimal.text((0..<4).map { _ in UInt8.random(in: .min ... .max) })
+        let suffix = Hexadecimal.text([UInt8].random(count: 4))
         let identity = try CertificateAuthority.create(name: "\(name) \(suffix)", now: now)
         let endorsement = try CertificateAuthority(present).endorsement(of: identity, now: now)
         var record = self

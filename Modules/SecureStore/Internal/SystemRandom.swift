@@ -1,6 +1,7 @@
 internal import CSecureStore
 
-/// Random bytes from the kernel's generator.
+/// Random bytes from the kernel's generator, as `[UInt8].random(count:)` has them. Here they come in one call, since a
+/// file is overwritten with many, and go straight into their memory, so that no part of a key stays anywhere else.
 enum SystemRandom {
     static func bytes(_ count: Int) -> [UInt8] {
         guard count > 0 else { return [] }

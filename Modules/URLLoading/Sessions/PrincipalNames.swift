@@ -11,7 +11,7 @@ struct PrincipalNames: Sendable {
 
     /// - Parameter key: 32 bytes; random ones if nil, so that the names hold as long as this value.
     init(key: Redacted<[UInt8]>? = nil) {
-        self.key = key ?? Redacted((0..<32).map { _ in UInt8.random(in: .min ... .max) })
+        self.key = key ?? Redacted([UInt8].random(count: 32))
     }
 
     /// Nil if the request has no such field.
