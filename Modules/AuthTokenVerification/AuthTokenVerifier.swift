@@ -1,3 +1,4 @@
+internal import SallyportBase
 internal import SallyportWire
 
 /// Checks auth tokens in an app server: off-line with the gateway's published keys, or on-line through its service.

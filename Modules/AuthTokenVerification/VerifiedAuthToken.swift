@@ -50,12 +50,3 @@ public struct AuthTokenExpectation: Sendable, Hashable {
         self.challenge = challenge
     }
 }
-
-/// Comparison whose time does not depend on where two values differ.
-enum ConstantTime {
-    /// Compares UTF-8 bytes, so that two spellings of one character are different. The lengths may be revealed.
-    static func areEqual(_ one: String, _ other: String) -> Bool {
-        guard one.utf8.count == other.utf8.count else { return false }
-        return zip(one.utf8, other.utf8).reduce(into: UInt8(0)) { $0 |= $1.0 ^ $1.1 } == 0
-    }
-}

@@ -23,7 +23,7 @@ public struct UnixSocketURL: Sendable, Hashable {
         guard url.scheme == Self.scheme, let authority = url.authority else {
             throw Self.malformed("The URL is not http+unix with a socket as its host.")
         }
-        guard authority.utf8.allSatisfy({ Self.isUnreserved($0) || $0 == UInt8(ascii: "%") }),
+        guard authority.utf8.allSatisfy({ PercentCoding.isUnreserved($0) || $0 == UInt8(ascii: "%") }),
             let bytes = PercentCoding.decoded(authority), let socket = String(validating: bytes, as: UTF8.self)
         else { throw Self.malformed("The host is not the escaped path of a socket.") }
         try self.init(socket: socket, target: url.target)
@@ -56,20 +56,8 @@ public struct UnixSocketURL: Sendable, Hashable {
     }
 
     private static func escaped(_ socket: String) -> String {
-        // Byte by byte: a `%` in a file name does not begin an escape.
-        socket.utf8.map { byte in
-            if isUnreserved(byte) { return String(UnicodeScalar(byte)) }
-            return (byte < 16 ? "%0" : "%") + String(byte, radix: 16, uppercase: true)
-        }.joined()
-    }
-
-    /// `unreserved` (RFC 3986 §2.3).
-    private static func isUnreserved(_ byte: UInt8) -> Bool {
-        switch byte {
-        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"): true
-        case UInt8(ascii: "0")...UInt8(ascii: "9"): true
-        default: "-._~".utf8.contains(byte)
-        }
+        // A `%` in a file name does not begin an escape.
+        PercentCoding.encoded(socket, keepsEscapes: false, allowed: PercentCoding.isUnreserved)
     }
 
     private static func malformed(_ message: String) -> LoadError { LoadError(.invalidRequest, message) }

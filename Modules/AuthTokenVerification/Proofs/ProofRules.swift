@@ -1,3 +1,4 @@
+internal import SallyportBase
 internal import SallyportCore
 internal import SallyportWire
 

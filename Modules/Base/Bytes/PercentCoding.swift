@@ -17,20 +17,34 @@ package enum PercentCoding {
         return bytes
     }
 
-    /// The text with every byte outside `allowed` written as `%XX`; a `%` that begins a valid escape stays.
-    package static func encoded(_ text: some StringProtocol, allowed: (UInt8) -> Bool) -> String {
+    /// The text with every byte outside `allowed` written as `%XX`.
+    ///
+    /// - Parameter keepsEscapes: whether a `%` that begins a valid escape stays. If not, ``decoded(_:)`` gives the text
+    ///   back, unless `allowed` has `%`.
+    package static func encoded(
+        _ text: some StringProtocol, keepsEscapes: Bool = true, allowed: (UInt8) -> Bool
+    ) -> String {
         if text.utf8.allSatisfy(allowed) { return String(text) }
         let bytes = Array(text.utf8)
         var result: [UInt8] = []
         result.reserveCapacity(bytes.count)
         for (index, byte) in bytes.enumerated() {
-            if allowed(byte) || (byte == UInt8(ascii: "%") && isEscape(bytes, at: index)) {
+            if allowed(byte) || (keepsEscapes && byte == UInt8(ascii: "%") && isEscape(bytes, at: index)) {
                 result.append(byte)
             } else {
                 result += [UInt8(ascii: "%"), hexadecimal(byte >> 4), hexadecimal(byte & 15)]
             }
         }
         return String(decoding: result, as: UTF8.self)
+    }
+
+    /// Whether it is `unreserved` (RFC 3986 §2.3), and so never has to be encoded.
+    package static func isUnreserved(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"): true
+        case UInt8(ascii: "0")...UInt8(ascii: "9"): true
+        default: "-._~".utf8.contains(byte)
+        }
     }
 
     private static func isEscape(_ bytes: [UInt8], at index: Int) -> Bool {

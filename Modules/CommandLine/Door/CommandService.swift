@@ -2,6 +2,7 @@ import Dispatch
 import Foundation
 import Glibc
 import Sallyport
+import SallyportBase
 import SallyportDoor
 
 /// Carries out commands for other processes of the same user: while a door is open, its process alone has the store, and
@@ -83,9 +84,7 @@ final class CommandService: Sendable {
             let status = await Workplace.$current.withValue(workplace) {
                 await SallyportProgram.run(order.arguments)
             }
-            let number = UInt32(bitPattern: status.rawValue)
-            let bytes = (0..<4).map { UInt8(truncatingIfNeeded: number >> (24 - 8 * $0)) }
-            try? DescriptorPassing.send(bytes, over: connection)
+            try? DescriptorPassing.send(UInt32(bitPattern: status.rawValue).bigEndianBytes, over: connection)
             // Ends the wait below, and reads that still wait for input.
             Glibc.shutdown(connection, Int32(SHUT_RD))
             done.signal()
@@ -101,7 +100,7 @@ final class CommandService: Sendable {
         guard let (head, streams) = try? DescriptorPassing.receive(4, descriptors: 3, over: connection) else {
             return nil
         }
-        let length = head.reduce(0) { $0 << 8 | Int($1) }
+        let length = Int(UInt32(bigEndianBytes: head))
         guard streams.count == 3, length <= Self.limit,
             let (body, _) = try? DescriptorPassing.receive(length, over: connection),
             let order = try? JSONDecoder().decode(Order.self, from: Data(body))

@@ -1,6 +1,7 @@
 import ArgumentParser
 import Foundation
 import Glibc
+import SallyportBase
 import SallyportDoor
 
 /// A command that works on an app which another process may have open: that process carries it out then.
@@ -78,7 +79,7 @@ struct RunningDoor {
             arguments: arguments, folder: FileManager.default.currentDirectoryPath, store: Workplace().defaultStore)
         do {
             let body = try JSONEncoder().encode(order)
-            let length = (0..<4).map { UInt8(truncatingIfNeeded: body.count >> (24 - 8 * $0)) }
+            let length = UInt32(truncatingIfNeeded: body.count).bigEndianBytes
             try DescriptorPassing.send(length + Array(body), streams, over: connection)
         } catch {
             throw Self.lost
@@ -99,7 +100,7 @@ struct RunningDoor {
     private func answer() throws(CommandFailure) -> ExitStatus {
         do {
             let answer = try DescriptorPassing.receive(4, over: connection).bytes
-            return ExitStatus(rawValue: Int32(bitPattern: answer.reduce(0) { $0 << 8 | UInt32($1) }))
+            return ExitStatus(rawValue: Int32(bitPattern: UInt32(bigEndianBytes: answer)))
         } catch {
             throw Self.lost
         }

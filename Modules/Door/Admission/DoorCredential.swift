@@ -34,8 +34,6 @@ public struct DoorCredential: Sendable, Hashable {
 
     /// Compares in a time that depends on the length only.
     func matches(_ shown: some Collection<UInt8>) -> Bool {
-        let expected = Array(password.reveal().utf8)
-        guard shown.count == expected.count else { return false }
-        return zip(shown, expected).reduce(UInt8(0)) { $0 | ($1.0 ^ $1.1) } == 0
+        ConstantTime.areEqual(shown, password.reveal().utf8)
     }
 }

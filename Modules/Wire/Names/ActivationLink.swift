@@ -68,19 +68,13 @@ package struct ActivationLink: Sendable, Hashable, CustomStringConvertible {
     /// The whole link, including the key, for the administrator who passes it on.
     package var text: String {
         func escaped(_ text: String) -> String {
-            PercentCoding.encoded(text.replacing("%", with: "%25"), allowed: Self.isUnreserved)
+            // `@` is more readable in user names, and allowed in a query.
+            PercentCoding.encoded(text, keepsEscapes: false) {
+                PercentCoding.isUnreserved($0) || $0 == UInt8(ascii: "@")
+            }
         }
         let fingerprint = Base64URL.encode(authorityFingerprint)
         return "sallyport://\(gateway)/?ca=\(fingerprint)&user=\(escaped(user))&key=\(escaped(accessKey.reveal()))"
-    }
-
-    /// RFC 3986 §2.3, and `@`, which is more readable in user names and allowed in a query.
-    private static func isUnreserved(_ byte: UInt8) -> Bool {
-        switch byte {
-        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"): true
-        case UInt8(ascii: "0")...UInt8(ascii: "9"): true
-        default: "-._~@".utf8.contains(byte)
-        }
     }
 
     /// Without the key.

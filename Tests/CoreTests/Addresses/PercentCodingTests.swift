@@ -23,4 +23,15 @@ import Testing
             #expect(PercentCoding.encoded(encoded, allowed: isAlphanumeric) == encoded)
         }
     }
+
+    @Test func textWithEscapesIsGivenBackIfTheyAreEncodedToo() {
+        #expect(PercentCoding.encoded("a%41 %", allowed: isAlphanumeric) == "a%41%20%25")
+        #expect(PercentCoding.encoded("a%41 %", keepsEscapes: false, allowed: isAlphanumeric) == "a%2541%20%25")
+        var generator = SeededGenerator(seed: 7)
+        for _ in 0..<10_000 {
+            let text = generator.text(upTo: 10, of: ["a", "%", "4", "/", "ü", "\u{301}"])
+            let encoded = PercentCoding.encoded(text, keepsEscapes: false, allowed: PercentCoding.isUnreserved)
+            #expect(PercentCoding.decoded(encoded) == Array(text.utf8))
+        }
+    }
 }
