@@ -48,9 +48,6 @@ public struct SocketConfiguration: Sendable {
     ///   - backups: keys to which the server can change; without them, a lost key would lock the app out.
     /// - Throws: `invalidRequest` if there is no backup key.
     public mutating func pin(to key: PublicKeyPin, backups: Set<PublicKeyPin>) throws(LoadError) {
-        guard !backups.subtracting([key]).isEmpty else {
-            throw LoadError(.invalidRequest, "A pin needs a backup, another key.")
-        }
-        pins = backups.union([key])
+        pins = try key.with(backups: backups)
     }
 }

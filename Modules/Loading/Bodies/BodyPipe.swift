@@ -98,7 +98,7 @@ extension BodyPipe {
     package func waitForRoom(behind result: PushResult) async throws(LoadError) {
         switch result {
         case .more: return
-        case .closed: throw Self.closed()
+        case .closed: throw BodyPipeStateMachine.discardedByConsumer()
         case .full: break
         }
         let number = nextWait()
@@ -118,10 +118,6 @@ extension BodyPipe {
     /// is ``LoadError/Code/withdrawn``.
     package func finish(_ failure: LoadError? = nil, trailers: HTTPFields? = nil) {
         perform(machine.withLock { $0.finished(failure, trailers: trailers) })
-    }
-
-    private static func closed() -> LoadError {
-        LoadError(.connectionLost, at: .request, "The load ended before its body was written to the end.")
     }
 }
 

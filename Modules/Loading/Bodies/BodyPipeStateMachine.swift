@@ -190,7 +190,7 @@ struct BodyPipeStateMachine: Sendable {
         return actions
     }
 
-    private static func discardedByConsumer() -> LoadError {
+    static func discardedByConsumer() -> LoadError {
         LoadError(.connectionLost, at: .request, "The load ended before its body was written to the end.")
     }
 

@@ -94,11 +94,9 @@ public struct SessionConfiguration: Sendable {
     public mutating func pin(
         _ host: String, to key: PublicKeyPin, backups: Set<PublicKeyPin>
     ) throws(LoadError) {
-        guard !backups.subtracting([key]).isEmpty else {
-            throw LoadError(.invalidRequest, "A pin needs a backup, another key.")
-        }
+        let keys = try key.with(backups: backups)
         do throws(AddressError) {
-            pins[try Host(host)] = backups.union([key])
+            pins[try Host(host)] = keys
         } catch {
             throw LoadError(.invalidRequest, "The host of a pin is not valid.", underlying: error)
         }
