@@ -15,4 +15,10 @@ struct DurationTests {
     func nanosecondsAreRoundedTowardZeroAndLimited(_ duration: Duration, _ nanoseconds: Int64) {
         #expect(duration.wholeNanoseconds == nanoseconds)
     }
+
+    @Test func millisecondsAreRoundedTowardZero() {
+        #expect(Duration.microseconds(1999).wholeMilliseconds == 1)
+        #expect(Duration.microseconds(-1999).wholeMilliseconds == -1)
+        #expect(Duration.seconds(7200).wholeMilliseconds == 7_200_000)
+    }
 }

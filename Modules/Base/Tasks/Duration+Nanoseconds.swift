@@ -1,4 +1,7 @@
 extension Duration {
+    /// The duration in milliseconds, rounded toward zero, and limited as ``wholeNanoseconds``.
+    package var wholeMilliseconds: Int64 { wholeNanoseconds / 1_000_000 }
+
     /// The duration in nanoseconds, at most some 292 years, rounded toward zero.
     package var wholeNanoseconds: Int64 {
         let attoseconds = attoseconds

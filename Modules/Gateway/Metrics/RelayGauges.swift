@@ -1,5 +1,6 @@
 internal import Foundation
 internal import Metrics
+internal import SallyportBase
 
 /// The figures of a relay, or of a guard, that follows a feed.
 ///
@@ -37,7 +38,7 @@ actor RelayGauges: Gauges {
         let (tunnels, feed) = (await sources.tunnels(), await sources.feed())
         if let feed {
             revision.set(Double(feed.revision))
-            lease.set(Double(feed.lease.milliseconds) / 1000)
+            lease.set(Double(feed.lease.wholeMilliseconds) / 1000)
             followed.set(feed.followed)
             for (name, end) in feed.certificateEnds { ends.set(end.timeIntervalSince1970, name) }
         }

@@ -117,7 +117,7 @@ extension FeedHub {
     /// The beat for a relay to which everything up to `position` was sent.
     func beat(for relay: RelayIdentifier, at position: Int64) -> FeedBeat {
         let age = word.flatMap { word in
-            word.revision <= position ? word.time.duration(to: .now).milliseconds : nil
+            word.revision <= position ? word.time.duration(to: .now).wholeMilliseconds : nil
         }
         return FeedBeat(revision: position, age: age, echo: answers[relay]?.echo ?? 0)
     }
@@ -139,7 +139,7 @@ extension FeedHub {
         entries.map { entry in
             guard let answer = RelayIdentifier(entry.id).flatMap({ answers[$0] }) else { return entry }
             var entry = entry
-            (entry.applied, entry.silent) = (answer.applied, answer.time.duration(to: .now).milliseconds)
+            (entry.applied, entry.silent) = (answer.applied, answer.time.duration(to: .now).wholeMilliseconds)
             return entry
         }
     }
@@ -158,18 +158,14 @@ extension FeedHub {
         let missing = missing(revision, relays)
         return RelayReport(
             inForce: relays.count - missing.count, relays: relays.count,
-            milliseconds: start.duration(to: .now).milliseconds, missing: missing)
+            milliseconds: start.duration(to: .now).wholeMilliseconds, missing: missing)
     }
 
     private func missing(_ revision: Int64, _ relays: [RelayRecord]) -> [RelayReport.Missing] {
         relays.filter { (answers[$0.id]?.applied ?? -1) < revision }.map { relay in
-            .init(name: relay.name, silent: answers[relay.id]?.time.duration(to: .now).milliseconds)
+            .init(name: relay.name, silent: answers[relay.id]?.time.duration(to: .now).wholeMilliseconds)
         }
     }
-}
-
-extension Duration {
-    var milliseconds: Int64 { nanoseconds / 1_000_000 }
 }
 
 extension AdministrationReply.RelayEntry {

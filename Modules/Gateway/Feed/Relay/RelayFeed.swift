@@ -85,7 +85,7 @@ actor RelayFeed {
     func clients() -> [FeedClient] { choice.inOrder().compactMap { try? client(of: $0) } }
 
     /// A number that grows with time, by which a gateway's line shows how old it is at most.
-    private var echo: Int64 { began.duration(to: .now).milliseconds }
+    private var echo: Int64 { began.duration(to: .now).wholeMilliseconds }
 
     /// Where the relay listens, for apps to be told; 0 while it would refuse them.
     private var port: UInt16 { lease.isOver(at: .now) ? 0 : parts.port }
