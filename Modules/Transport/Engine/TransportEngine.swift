@@ -264,7 +264,7 @@ actor TransportEngine {
     // MARK: End
 
     private func end(_ failure: LoadError, where isAffected: (ConnectionPath) -> Bool) {
-        for pool in retired + pools.values where isAffected(pool.configuration.path) {
+        for pool in allPools where isAffected(pool.configuration.path) {
             for member in pool.allMembers { pool.end(member, failure) }
         }
     }
@@ -272,7 +272,7 @@ actor TransportEngine {
     private func judge(by judge: @escaping @Sendable (OpenConnection) -> LoadError?) {
         // What is still being made is judged again when it is known where it leads and which version of TLS it has.
         share.judge = judge
-        for pool in retired + pools.values {
+        for pool in allPools {
             for member in pool.allMembers {
                 if let refusal = judge(pool.openConnection(of: member)) { pool.end(member, refusal) }
             }
@@ -295,7 +295,7 @@ actor TransportEngine {
     /// Ends all exchanges and tunnels, then frees the pools.
     private func shutdown() {
         isShutDown = true
-        for pool in retired + pools.values {
+        for pool in allPools {
             for member in pool.allMembers { pool.end(member, Self.invalidated()) }
         }
         retire { _ in true }

@@ -145,6 +145,7 @@ struct AnswerState {
 
     init(_ request: borrowing ExchangeRequest) {
         asksToContinue = request.asksToContinue
+        // Methods are compared as texts, which is quick if they are equal: so the common case comes first.
         isHead = request.method != .get && request.method == .head
         collectsUpTo = request.collectsUpTo?.bytes
     }

@@ -34,7 +34,7 @@ extension SecureSession {
         let period = engine.withdrawals.period
         try admit()
         // A task was counted when it was first resumed.
-        if let control, control is LoadTaskControl { running.beginWithin() } else { try running.begin() }
+        if control != nil { running.beginWithin() } else { try running.begin() }
         do throws(LoadError) {
             var response = try await admitted(request, collectsUpTo: limit, delegate, control: control)
             response.body = ResponseBody(RunningBody(response.body, of: running, in: period))
