@@ -26,5 +26,6 @@ public struct ApplicationIdentity: Sendable, Hashable {
     }
 
     public var id: String { entitlement.description }
+    /// The version as it was given: 1 to 4 numbers of up to 3 digits, separated by dots.
     public var version: String { entitledVersion.description }
 }

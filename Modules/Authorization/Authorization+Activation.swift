@@ -6,11 +6,16 @@ internal import SallyportWire
 
 /// The result of an activation.
 public struct Activation: Sendable, Hashable {
+    /// The identifier that the gateway gave this installation: a UUID (RFC 9562) in lower case.
     public let instance: String
+    /// The application for which the store is activated: its entitlement id, such as `com.example.report`.
     public let entitlement: String
     /// Nil if the gateway could not be reached again after the certificate was issued.
     public let version: String?
+    /// The user's name in the activation link.
     public let user: String
+    /// The state after the first authorization: ``AuthorizationState/authorized``, or another one if no configuration
+    /// could be fetched yet; then ``Authorization/authorize()`` fetches it later.
     public let state: AuthorizationState
 }
 

@@ -143,6 +143,13 @@ public actor Authorization {
 // MARK: Queries from any thread
 
 extension Authorization {
+    /// The state that was published last. Reading it waits for nothing.
+    ///
+    /// After ``open(store:application:logger:)`` it is ``AuthorizationState/notAuthorized`` until ``authorize()`` or
+    /// ``activate(link:version:waits:)`` is called; if the stored configuration withdraws the authorization, or its
+    /// lease is over, it is `locked` or `wiped` at once. A change is published after the gate has changed and its
+    /// observers have handled the change: in between, requests are judged by the new state already. ``events`` tells of
+    /// each change to `authorized`, `locked` and `wiped`.
     public nonisolated var state: AuthorizationState { published.withLock { $0.state } }
 
     /// The last known configuration; empty before the first.
@@ -172,6 +179,11 @@ extension Authorization {
 }
 
 extension Authorization: AccessGate {
+    /// The way to a server under the configuration in force. Each call checks the lease; none makes a connection.
+    ///
+    /// - Throws: `AccessDenied`: `notAuthorized` until this process is authorized; `withdrawn` with the result code,
+    ///   which is `ResultCode.blocked` once the lease is over; `denied` if the route is `deny`, or if no cluster of
+    ///   the route has relays in the configuration.
     public nonisolated func access(to endpoint: Endpoint) throws(AccessDenied) -> ServerAccess {
         let (policy, revision, edition) = try gate.policy()
         var access = try policy.rules.access(to: endpoint, revision: revision)
@@ -179,6 +191,8 @@ extension Authorization: AccessGate {
         return access
     }
 
+    /// Whether the configuration allows answers to challenges of this method. It decides on Basic, Digest, Negotiate
+    /// and NTLM; an app's own scheme is always allowed. While the app is not authorized, none is.
     public nonisolated func allows(_ method: AuthenticationMethod) -> Bool {
         do throws(AccessDenied) {
             let schemes = try gate.policy().policy.rules.schemes
@@ -193,6 +207,11 @@ extension Authorization: AccessGate {
         return policy.rules.table.completed(endpoint)
     }
 
+    /// The application's own servers in the order of the configuration, which need not be the order of their
+    /// priorities; also in ``ApplicationConfiguration/servers``, which is ordered and can be read while access is
+    /// withdrawn.
+    ///
+    /// - Throws: `AccessDenied` while the app is not authorized.
     public nonisolated func applicationServers() throws(AccessDenied) -> [ApplicationServer] {
         _ = try gate.policy()
         let servers = published.withLock { $0.document }?.servers ?? []

@@ -3,12 +3,15 @@ public import SallyportCore
 
 /// Why activation or authorization failed.
 public struct AuthorizationError: CodedError, Sendable {
+    /// What failed. Two errors are equal if their codes are.
     public let code: Code
     /// The numeric result code; `none` if the failure has none.
     public let result: ResultCode
     /// A description for people. It contains no key, link, certificate or body.
     public let message: String
+    /// The error that caused this one, such as the store's or the connection's; nil if there is none. For logs.
     public let underlying: (any Error)?
+    /// The place in the library that made the error, for reports of faults.
     public let location: ErrorLocation
 
     package init(
@@ -48,6 +51,8 @@ extension AuthorizationError {
         public static let wrongApplication = Code(value: .wrongApplication)
         /// An entitlement id or version has an invalid form.
         public static let invalidApplication = Code(value: .invalidApplication)
+        /// The activation link does not have the form `sallyport://HOST:PORT/?ca=…&user=…&key=…`, or is longer than
+        /// 2,048 bytes. Nothing was sent.
         public static let invalidLink = Code(value: .invalidLink)
         /// There is no identity yet: activate first.
         public static let notActivated = Code(value: .notActivated)
@@ -80,6 +85,7 @@ extension AuthorizationError {
         public static let withdrawn = Code(value: .withdrawn)
         /// The certificate expired too long ago to be renewed: activate a new store.
         public static let identityExpired = Code(value: .identityExpired)
+        /// The task was cancelled.
         public static let cancelled = Code(value: .cancelled)
         /// The store failed; the underlying error is the store's.
         public static let store = Code(value: .store)

@@ -45,7 +45,9 @@ public struct Configuration: Sendable, Hashable {
 public struct ApplicationConfiguration: Sendable, Hashable {
     /// One of the application's own servers.
     public struct Server: Sendable, Hashable {
+        /// The host: a name in lower case, internationalized names in A-labels, or an IP address.
         public let server: String
+        /// The port, 1 to 65,535.
         public let port: UInt16
         /// Server 1 is tried first.
         public let priority: Int
@@ -55,13 +57,17 @@ public struct ApplicationConfiguration: Sendable, Hashable {
     public let servers: [Server]
     /// Free text of the administrator.
     public let config: String
+    /// The id under which the gateway knows the user, at most 254 bytes.
     public let userID: String
     /// `user@realm`, if the user has one.
     public let userPrincipalName: String?
+    /// The identifier of this installation: a UUID in lower case, as in ``Activation/instance``.
     public let instanceIdentifier: String
     /// Which TLS versions may be used.
     public let communicationProtocols: [TLSVersion: Bool]
+    /// Whether the administrator asks the app for detailed logs. The app acts on it; this library's logs do not change.
     public let detailedLogsOn: Bool
+    /// Whether the app's users are not to switch on detailed logs themselves. The app acts on it.
     public let preventUserDetailedLogs: Bool
     /// Further settings, as JSON text.
     public let extraInfo: String?

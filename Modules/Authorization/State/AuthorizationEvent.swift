@@ -2,6 +2,7 @@ public import SallyportCore
 
 /// A change of the authorization that the app should know.
 public struct AuthorizationEvent: Sendable, Hashable, CustomStringConvertible {
+    /// What an event tells; the raw value is the event's number.
     public enum Kind: Int, Sendable, Hashable, CaseIterable {
         /// Authorized, or a withdrawal was lifted.
         case authorized = 0
@@ -13,10 +14,13 @@ public struct AuthorizationEvent: Sendable, Hashable, CustomStringConvertible {
         case servicesUpdate = 3
         /// The application's own policy changed.
         case policyUpdate = 4
+        /// ``Configuration/entitledVersions(of:)`` changed for an application.
         case entitlementsUpdate = 6
     }
 
+    /// What changed.
     public let kind: Kind
+    /// The reason, for ``Kind/notAuthorized``; otherwise `none`.
     public let code: ResultCode
     /// For people.
     public let message: String

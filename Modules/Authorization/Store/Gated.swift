@@ -9,6 +9,7 @@ public struct Gated<Base: AsyncSequence>: AsyncSequence {
 
     public func makeAsyncIterator() -> Iterator { Iterator(base: base.makeAsyncIterator(), gate: gate) }
 
+    /// Iterates over the sequence, and asks the gate before and after each element.
     public struct Iterator: AsyncIteratorProtocol {
         var base: Base.AsyncIterator
         let gate: any AccessGate

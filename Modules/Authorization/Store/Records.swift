@@ -77,7 +77,9 @@ struct LocalDecisions: Sendable, Codable, Hashable {
 public struct LocalBlock: Sendable, Codable, Hashable {
     /// The block's id, chosen by the app.
     public let id: String
+    /// For people; at most 1,024 characters.
     public let title: String
+    /// For people, and the message of the block's event; at most 1,024 characters.
     public let message: String
 }
 

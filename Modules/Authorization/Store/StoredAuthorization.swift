@@ -7,12 +7,19 @@ public struct StoredAuthorization: Sendable {
     /// `notAuthorized` if it is not activated or there is no configuration yet; otherwise the result of the last
     /// configuration and the clock.
     public let state: AuthorizationState
+    /// The number of the stored configuration, which increases with each that is signed for the instance; nil if there
+    /// is none.
     public let epoch: Int64?
     /// Unix seconds.
     public let leaseEnd: Int64?
+    /// The identifier of the installation, a UUID in lower case; nil if the store is not activated.
     public let instance: String?
+    /// The entitlement id of the application for which the store is activated; nil if it is not.
     public let entitlement: String?
+    /// The app's version by which the stored configuration was made; before there is one, the version asked for at
+    /// activation, or nil.
     public let version: String?
+    /// The user's name in the activation link; nil if the store is not activated.
     public let user: String?
     /// `HOST:PORT`.
     public let gateway: String?

@@ -4,6 +4,8 @@ public import SallyportCore
 /// Permanent trust decisions are stored in the reserved name space of the app's store, and can be read and written
 /// while the store can: not while authorization is withdrawn.
 extension Authorization: DecisionStore {
+    /// The chain that is trusted for the server although its verification fails. Nil if there is none, while the app is
+    /// not authorized, and if the store cannot be read, which is logged.
     public nonisolated func trustedChain(at endpoint: Endpoint) async -> ChainFingerprint? {
         guard isOpen else { return nil }
         do {
@@ -14,10 +16,18 @@ extension Authorization: DecisionStore {
         }
     }
 
+    /// Stores the decision to trust a server's chain, in place of an earlier one. Durable on return.
+    ///
+    /// - Throws: `notAuthorized` or `withdrawn` while the app is not authorized; `fileSystem`, with the store's error
+    ///   as the underlying one, if it cannot be written.
     public nonisolated func trust(_ chain: ChainFingerprint, at endpoint: Endpoint) async throws(LoadError) {
         _ = try await set(chain.sha256, at: endpoint)
     }
 
+    /// Revokes the decision on a server's chain.
+    ///
+    /// - Returns: whether there was one.
+    /// - Throws: as ``trust(_:at:)``.
     @discardableResult
     public nonisolated func forgetTrust(at endpoint: Endpoint) async throws(LoadError) -> Bool {
         try await set(nil, at: endpoint)
