@@ -69,6 +69,8 @@ public struct ResponseBody: AsyncSequence, BodySource {
         throw LoadError(.responseTooLarge, at: .response, "The body is longer than \(limit).")
     }
 
+    /// Iterates over the body's chunks. Iterators of one body share its bytes, and releasing one of them ends a
+    /// transfer that is not complete.
     public struct Iterator: AsyncIteratorProtocol {
         /// Keeps the body alive while it is iterated, even without another reference to it.
         private let content: Content
@@ -139,5 +141,6 @@ public protocol BodySource: Sendable {
 }
 
 extension BodySource {
+    /// Nil: a source without trailers.
     public var trailers: HTTPFields? { nil }
 }

@@ -3,6 +3,7 @@ public import SallyportCore
 
 /// A question that must be answered before a load can continue.
 public struct AuthenticationChallenge: Sendable {
+    /// Who asks, by which method, and for which realm.
     public let protectionSpace: ProtectionSpace
     /// The credential of default handling; after a failure, the refused one.
     public let proposedCredential: Credential?
@@ -15,6 +16,8 @@ public struct AuthenticationChallenge: Sendable {
     /// The request, for `AuthenticationMethod.clientCertificate`.
     public let certificateRequest: CertificateRequest?
 
+    /// A challenge, for stages and tests of delegates; without a failure, a response or a question of the connection by
+    /// default.
     public init(
         protectionSpace: ProtectionSpace, proposedCredential: Credential? = nil, previousFailureCount: Int = 0,
         failureResponse: HTTPResponse? = nil, serverTrust: ServerTrustEvaluation? = nil,
@@ -68,9 +71,15 @@ public protocol ChallengeResponder: Sendable {
     /// Whether the answers apply to all loads of the session; those of a load's own delegate do not.
     var isOfSession: Bool { get }
 
+    /// Answers one challenge. Called again for each further challenge, and for a refused answer with
+    /// ``AuthenticationChallenge/previousFailureCount`` increased.
+    ///
+    /// A disposition of another kind of challenge, such as ``ChallengeDisposition/use(_:)`` for a server's trust, ends
+    /// the load with `invalidRequest`.
     func respond(to challenge: AuthenticationChallenge) async -> ChallengeDisposition
 }
 
 extension ChallengeResponder {
+    /// True: the answers apply to the session's loads.
     public var isOfSession: Bool { true }
 }

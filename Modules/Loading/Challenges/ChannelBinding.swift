@@ -6,6 +6,7 @@ public struct ChannelBinding: Sendable, Hashable {
     /// The hash of the server's certificate, by its signature's hash function, or SHA-256 in place of MD5 and SHA-1.
     public let certificateHash: [UInt8]
 
+    /// - Parameter certificateHash: as in ``certificateHash``; used as it is given.
     public init(certificateHash: [UInt8]) { self.certificateHash = certificateHash }
 
     /// The application data of a channel binding of GSS-API.

@@ -35,15 +35,24 @@ public struct ServerTrustEvaluation: Error, Sendable, Hashable {
 extension ServerTrustEvaluation {
     /// Why the verification of a chain fails: the first reason found.
     public struct Failure: Sendable, Hashable, CustomStringConvertible {
+        /// The kinds of failures. `expired`, `notYetValid`, `wrongPurpose` and `weak` may concern any certificate of
+        /// the chain. With `selfSigned` the chain consists of, or ends in, a self-signed certificate that is not
+        /// trusted; with `unknownAuthority` its issuer is not known or not trusted. `noRevocationStatus` means that a
+        /// required CRL or stapled OCSP answer is missing or not valid. `weak` is a key or a signature's hash below the
+        /// limits of OpenSSL, and `invalid` is anything else.
         public enum Reason: String, Sendable, Hashable, CaseIterable {
             case expired, notYetValid, wrongHost, unknownAuthority, selfSigned, revoked, noRevocationStatus
             case wrongPurpose, weak, invalid
         }
 
+        /// The kind of failure.
         public let reason: Reason
         /// OpenSSL's message.
         public let message: String
 
+        /// - Parameters:
+        ///   - reason: the kind of failure.
+        ///   - message: for people; no certificate's content.
         public init(_ reason: Reason, _ message: String) {
             self.reason = reason
             self.message = message

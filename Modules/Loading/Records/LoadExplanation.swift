@@ -8,11 +8,15 @@ package import SallyportCore
 public struct LoadExplanation: Sendable, Hashable, Codable, CustomStringConvertible {
     /// One thing that is decided before the request is sent; kinds and values are those of ``LoadRecord/Decision``.
     public struct Decision: Sendable, Hashable, Codable {
+        /// What was decided.
         public var kind: LoadRecord.Decision.Kind
+        /// The result, in the form that ``kind`` describes.
         public var value: String
+        /// Why, in the form that ``kind`` describes; nil if there is nothing to say.
         public var reason: String?
     }
 
+    /// The request's HTTP method, such as `GET`.
     public var method: String
     /// The URL without user, query and fragment.
     public var url: String

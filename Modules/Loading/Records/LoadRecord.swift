@@ -23,6 +23,7 @@ public struct LoadRecord: Sendable, Hashable, Codable {
     /// `loading`, then `open` for a stream; at the end `complete`, the code of the error, or `discarded`, if the app
     /// did not read the body to its end or ended the stream before both sides had.
     public var outcome: String
+    /// Why the load failed; nil while it runs, and if it did not fail.
     public var error: Failure?
     /// How many decoded bytes of the body the app has read; for a stream, how many were received.
     public var bodyBytes = 0
@@ -41,20 +42,29 @@ public struct LoadRecord: Sendable, Hashable, Codable {
 
     /// One request to one server, and its answer.
     public struct Hop: Sendable, Hashable, Codable {
+        /// The HTTP method that was sent; `CONNECT` for an attempt to open a stream.
         public var method: String
+        /// Without user, query and fragment, as ``LoadRecord/url``.
         public var url: String
+        /// When the exchange began.
         public var start: Double
         /// When the last byte of the answer arrived, or the exchange ended otherwise; nil for a running exchange.
         public var end: Double?
+        /// The status of the answer; nil before it came.
         public var status: Int?
+        /// Why the exchange failed; nil if it did not.
         public var error: Failure?
         /// `direct`, `relay` or `relay:CLUSTER`; nil if no policy was asked.
         public var route: String?
         /// The rule of the policy that decided, as in `explain`.
         public var rule: String?
+        /// Empty until the exchange has ended.
         public var phases = Phases()
+        /// Empty until the exchange has ended.
         public var connection = Connection()
+        /// Zero until the exchange has ended.
         public var sent = Bytes()
+        /// Zero until the exchange has ended.
         public var received = Bytes()
     }
 
@@ -65,6 +75,7 @@ public struct LoadRecord: Sendable, Hashable, Codable {
         public var queue: Double?
         /// Looking up the name of the server, the relay or the proxy.
         public var name: Double?
+        /// The TCP handshake with the server, the relay or the proxy.
         public var connect: Double?
         /// TLS with the relay or the proxy.
         public var relayTLS: Double?
@@ -89,7 +100,9 @@ public struct LoadRecord: Sendable, Hashable, Codable {
         }
     }
 
+    /// The connection of a hop. Without one, only ``proxy`` may be set.
     public struct Connection: Sendable, Hashable, Codable {
+        /// Whether an earlier exchange opened it.
         public var isReused = false
         /// `HTTP/1.1`, `HTTP/2`.
         public var http: String?
@@ -99,7 +112,9 @@ public struct LoadRecord: Sendable, Hashable, Codable {
         public var cipher: String?
         /// The server's address; with a relay or a proxy, theirs.
         public var remoteAddress: String?
+        /// The port of ``remoteAddress``.
         public var remotePort: Int?
+        /// The address of this machine's end, without its port.
         public var localAddress: String?
         /// HOST:PORT.
         public var relay: String?
@@ -111,6 +126,7 @@ public struct LoadRecord: Sendable, Hashable, Codable {
 
     /// Transferred bytes in one direction, with heads as HTTP/1.1 writes them; CONNECT counts as a head.
     public struct Bytes: Sendable, Hashable, Codable {
+        /// Of all heads: the request's or the answers', and those of CONNECT.
         public var head = 0
         /// As sent: with its content coding, without transfer coding.
         public var body = 0
@@ -120,6 +136,7 @@ public struct LoadRecord: Sendable, Hashable, Codable {
 
     /// A decision during the load.
     public struct Decision: Sendable, Hashable, Codable {
+        /// What was decided, and what ``LoadRecord/Decision/value`` and ``LoadRecord/Decision/reason`` then hold.
         public enum Kind: String, Sendable, Hashable, Codable, CaseIterable {
             /// Relay, direct, or a proxy; `value` is the route, `reason` the rule.
             case route
@@ -139,9 +156,13 @@ public struct LoadRecord: Sendable, Hashable, Codable {
             case cache
         }
 
+        /// What was decided.
         public var kind: Kind
+        /// The result, in the form that ``kind`` describes.
         public var value: String
+        /// Why, in the form that ``kind`` describes; nil if there is nothing to say.
         public var reason: String?
+        /// When, in seconds from the load's start.
         public var at: Double
     }
 }

@@ -21,6 +21,8 @@ public struct FieldScopes: Sendable, Hashable {
     public var others: FieldScope
     private var named: [HTTPField.Name: FieldScope] = [:]
 
+    /// - Parameter others: the scope of fields that are not standard ones and have no scope of their own; by default
+    ///   their origin.
     public init(others: FieldScope = .origin) { self.others = others }
 
     /// Sets the scope of a field; replaces the one that it had.

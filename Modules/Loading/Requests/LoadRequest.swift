@@ -4,9 +4,14 @@ public import SallyportCore
 
 /// A request on its way through a session: what is loaded, and how.
 public struct LoadRequest: Sendable {
+    /// What is requested. Its fragment is never sent. The request's description, logs and records leave its query out.
     public var url: RequestURL
+    /// The method; an extension method is passed on as it is.
     public var method: HTTPRequest.Method
+    /// The app's own fields. A field that is set here takes precedence over the session's `additionalHeaders` of the
+    /// same name.
     public var headerFields: HTTPFields
+    /// The bytes to send; nil for none.
     public var body: RequestBody?
     /// The settings that differ from the session's. Most requests have none, and stay small on their way through the
     /// stages.
@@ -23,6 +28,12 @@ public struct LoadRequest: Sendable {
         init(_ options: LoadOptions) { self.options = options }
     }
 
+    /// - Parameters:
+    ///   - method: `GET` by default.
+    ///   - url: what is requested.
+    ///   - headerFields: the app's own fields.
+    ///   - body: the bytes to send; nil for none.
+    ///   - options: the settings that differ from the session's; nil for none.
     public init(
         _ method: HTTPRequest.Method = .get, _ url: RequestURL, headerFields: HTTPFields = HTTPFields(),
         body: RequestBody? = nil, options: LoadOptions? = nil
@@ -132,5 +143,6 @@ public struct LoadOptions: Sendable {
     /// traces are collected, always records each load.
     public var isRecorded = false
 
+    /// Options that change nothing.
     public init() {}
 }

@@ -8,13 +8,18 @@ public typealias LoadResponse = LoadAnswer<ResponseBody>
 /// An answer to a load: its head, its body, and facts about the load. The body is a ``ResponseBody`` that streams, or
 /// all of its bytes.
 public struct LoadAnswer<Body: Sendable>: Sendable {
+    /// The status and the header fields. For an answer from the cache, the stored ones; ``fieldsSentNow`` has those
+    /// that the server sent for this load.
     public var head: HTTPResponse
     /// The URL that answered, after redirects.
     public var url: RequestURL
+    /// A ``ResponseBody``, which can be read once, or the bytes.
     public var body: Body
+    /// How the answer was obtained: route, cache and hops.
     public var facts: LoadFacts
     package var recorder: LoadRecorder?
 
+    /// An answer that a stage makes itself.
     public init(head: HTTPResponse, url: RequestURL, body: Body, facts: LoadFacts = LoadFacts()) {
         self.head = head
         self.url = url
@@ -89,13 +94,17 @@ public struct LoadFacts: Sendable {
     /// The fields that the server sent now, if the head has stored ones; see ``LoadResponse/fieldsSentNow``.
     package var sentNow: HTTPFields?
 
+    /// No facts.
     public init() {}
 }
 
 /// Facts about one exchange with one server.
 public struct HopFacts: Sendable, Hashable {
+    /// The URL that was requested in this exchange.
     public var url: RequestURL
+    /// When the exchange's phases ended.
     public var timing = ExchangeTiming()
+    /// The connection that the exchange used; empty if there was none.
     public var connection: ConnectionFacts {
         get { shared.facts }
         set { shared = SharedConnectionFacts(newValue) }
@@ -107,6 +116,7 @@ public struct HopFacts: Sendable, Hashable {
     public var earlyHints: [HTTPFields] = []
     private var shared: SharedConnectionFacts
 
+    /// Facts of an exchange without a connection, with every time zero.
     public init(url: RequestURL) { self.init(url: url, over: .none) }
 
     package init(url: RequestURL, over connection: SharedConnectionFacts) {
@@ -133,8 +143,11 @@ package final class SharedConnectionFacts: Sendable, Hashable {
 /// When each phase of an exchange ended, counted from its start. Zero for a phase that did not happen, such as the
 /// look-up of a reused connection.
 public struct ExchangeTiming: Sendable, Hashable {
+    /// When the exchange no longer waited for one of the origin's connections.
     public var queue: Duration = .zero
+    /// When the name of the server, the relay or the proxy was looked up.
     public var nameLookup: Duration = .zero
+    /// When the TCP connection to the server, the relay or the proxy was open.
     public var connect: Duration = .zero
     /// TLS with the relay or the proxy.
     public var relaySecured: Duration = .zero
@@ -147,16 +160,22 @@ public struct ExchangeTiming: Sendable, Hashable {
     /// When the first byte of the answer arrived.
     public var firstByte: Duration = .zero
 
+    /// Every phase zero.
     public init() {}
 }
 
 /// The connection that an exchange used.
 public struct ConnectionFacts: Sendable, Hashable {
+    /// Whether an earlier exchange opened it.
     public var isReused = false
     /// `HTTP/1.1`, `HTTP/2`.
     public var httpVersion = ""
+    /// The IP address that was connected to: the server's, or that of the relay or the proxy on the way; empty if there
+    /// was no connection.
     public var remoteAddress = ""
+    /// The port of ``remoteAddress``; 0 if there was no connection.
     public var remotePort: UInt16 = 0
+    /// The IP address of this machine's end; empty if there was no connection.
     public var localAddress = ""
     /// The relay that the connection went through.
     public var relay: Endpoint?
@@ -171,5 +190,6 @@ public struct ConnectionFacts: Sendable, Hashable {
     /// without TLS.
     package var channelBinding: ChannelBinding?
 
+    /// No connection.
     public init() {}
 }

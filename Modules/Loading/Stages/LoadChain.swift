@@ -138,6 +138,7 @@ package struct Descent: Sendable {
 /// An answer that no stage wants to see is returned to the caller at once.
 public struct AnswerInterests: OptionSet, Sendable, Hashable {
     public let rawValue: UInt16
+    /// A set from its bits; those that this type does not name match no answer.
     @inlinable
     public init(rawValue: UInt16) { self.rawValue = rawValue }
 

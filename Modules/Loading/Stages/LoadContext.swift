@@ -11,11 +11,14 @@ public struct LoadContext: Sendable {
 
     /// Unique within the process; on each log line of the load.
     public var requestID: UInt64 { parts.values.requestID }
+    /// For the stages' messages. It carries no values of the load: add ``requestID`` as the metadata `request`, as the
+    /// library's own stages do.
     public var logger: Logger { parts.values.terms.logger }
     /// The deadline of the whole load.
     public var deadline: ContinuousClock.Instant { parts.values.deadline }
     /// The time without a byte after which the load fails.
     public var idleTimeout: Duration { parts.values.idleTimeout }
+    /// The identity in whose name the request is made. Stages keep what they remember of different principals apart.
     public var principal: Principal { parts.values.principal }
     /// The length up to which the caller reads the body at once; nil if the body is streamed to a reader that may be
     /// slow.
@@ -27,6 +30,17 @@ public struct LoadContext: Sendable {
     /// The proxies of direct routes.
     public var proxies: ProxySettings { parts.values.terms.proxies }
 
+    /// A context for loads that no session makes, such as those of tests.
+    ///
+    /// - Parameters:
+    ///   - requestID: unique within the process.
+    ///   - logger: for the stages.
+    ///   - deadline: at which the load ends with `resourceTimeout`.
+    ///   - idleTimeout: the time without a byte after which the load ends with `idleTimeout`.
+    ///   - principal: whose credentials, cookies, cache entries and connections are used.
+    ///   - collectsUpTo: the length up to which the caller reads the body at once; nil if the body streams.
+    ///   - responder: answers challenges; nil for default handling.
+    ///   - proxies: of direct routes; by default none.
     public init(
         requestID: UInt64, logger: Logger, deadline: ContinuousClock.Instant, idleTimeout: Duration,
         principal: Principal, collectsUpTo: ByteCount? = nil, responder: (any ChallengeResponder)? = nil,

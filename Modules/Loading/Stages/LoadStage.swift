@@ -36,6 +36,28 @@ public import SallyportCore
 /// }
 /// ```
 public protocol LoadStage: Sendable {
+    /// Processes one request, from the stage's place in the chain: usually changes it, passes it on with `next.load`,
+    /// and returns the answer, changed or not.
+    ///
+    /// `next` is a value, and the stage decides how often it is called: never, if the stage answers by itself; once; or
+    /// again for each further request, as redirects and challenges need it. Each call takes one request through all
+    /// stages below, from the top down. It is made by this stage alone, since it begins right below it. Before another
+    /// call, read the earlier answer's body or discard it: an unread body keeps its connection until it is released,
+    /// which ends the transfer. A request body that is not ``RequestBody/isReplayable`` can be passed on once; check it
+    /// before a second call.
+    ///
+    /// It runs on the caller's task, and returns with the head: the body streams afterwards, and its errors are thrown
+    /// to the reader and not here. Cancelling the task cancels the exchange that `next` waits for. What the stage
+    /// itself waits for is ended neither by the load's deadline nor by a withdrawal: observe cancellation and
+    /// ``LoadContext/deadline``. Must not block the thread.
+    ///
+    /// - Parameters:
+    ///   - request: as the stages above have left it.
+    ///   - context: the load's values, passed on to `next`; a changed copy is for the stages below.
+    ///   - next: the stages below; at the last stage of a chain, a call fails with `internalFailure`.
+    /// - Returns: the answer for the stages above. Any HTTP status is an answer.
+    /// - Throws: the errors of `next`, unless the stage handles them, and its own; a thrown error is the load's result
+    ///   unless a stage above handles it.
     func load(_ request: LoadRequest, in context: LoadContext, next: LoadChain) async throws(LoadError) -> LoadResponse
 
     /// The stage's decision about a request. Called once for each request that reaches the stage, before
@@ -74,13 +96,16 @@ public protocol LoadStage: Sendable {
 }
 
 extension LoadStage {
+    /// Lets the stage run: ``LoadPassage/runs``.
     public func passage(of request: LoadRequest, in context: LoadContext) -> LoadPassage { .runs }
 
+    /// Returns the response as it came.
     public func answered(
         _ response: LoadResponse, to request: LoadRequest, after passage: LoadPassage, in context: LoadContext,
         next: LoadChain
     ) async throws(LoadError) -> LoadResponse { response }
 
+    /// Adds nothing.
     public func explain(
         _ request: inout LoadRequest, in context: LoadContext, into explanation: inout LoadExplanation
     ) async {}

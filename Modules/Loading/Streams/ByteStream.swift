@@ -11,6 +11,7 @@ public import SallyportCore
 /// event loop; a read that finds bytes, and a write that the socket accepts at once, run on the caller's thread without
 /// waking another.
 public final class ByteStream: Sendable {
+    /// The server at the other end, whatever relay or proxy is on the way.
     public let endpoint: Endpoint
     /// The route, and the rule that decided it; nil if no policy was asked.
     public let decision: RouteDecision?
@@ -172,6 +173,7 @@ extension ByteStream {
 
         public func makeAsyncIterator() -> Iterator { Iterator(stream: stream) }
 
+        /// Reads the stream: each call of `next()` is a ``ByteStream/read(upTo:)``, with its errors.
         public struct Iterator: AsyncIteratorProtocol {
             fileprivate let stream: ByteStream
 

@@ -12,6 +12,7 @@ public protocol RoutedTunnels: Sendable {
 
 /// The server and the settings of a routed tunnel.
 public struct RoutedTunnelRequest: Sendable, Hashable {
+    /// The server; the administrator's policy decides how it is reached.
     public var endpoint: Endpoint
     /// Whether the stream uses TLS from the start, with the versions, the trust and the pins of the session;
     /// ``ByteStream/startTLS(_:)`` begins it later.
@@ -23,6 +24,10 @@ public struct RoutedTunnelRequest: Sendable, Hashable {
     /// The instant at which the stream ends, even if it is in use; none if nil.
     public var deadline: ContinuousClock.Instant?
 
+    /// - Parameters:
+    ///   - endpoint: the server.
+    ///   - isSecure: whether TLS begins at once; by default it does not.
+    ///   - connectTimeout: for each relay that is tried; the session's (10 s) if nil.
     public init(to endpoint: Endpoint, isSecure: Bool = false, connectTimeout: Duration? = nil) {
         self.endpoint = endpoint
         self.isSecure = isSecure

@@ -6,6 +6,9 @@ public struct TLSStart: Sendable, Hashable {
     /// The longest time that the handshake may take, not counting the time in which the app answers questions.
     public var timeout: Duration
 
+    /// - Parameters:
+    ///   - applicationProtocols: as in ``applicationProtocols``; by default those of the socket's settings.
+    ///   - timeout: of the handshake; 10 s by default.
     public init(applicationProtocols: [String]? = nil, timeout: Duration = .seconds(10)) {
         self.applicationProtocols = applicationProtocols
         self.timeout = timeout
