@@ -71,6 +71,7 @@ public enum RedirectDecision: Sendable {
 public enum DelayedBegin: Sendable {
     /// As if there were no method: the next delegate is asked, and the request is loaded where there is none.
     case notImplemented
+    /// Loads the task's request as it is; no further delegate is asked.
     case proceed
     /// Loads this request instead.
     case change(LoadRequest)
@@ -79,25 +80,31 @@ public enum DelayedBegin: Sendable {
 }
 
 extension SessionDelegate {
+    /// Does nothing.
     public func session(_ session: SecureSession, loading request: LoadRequest, didFinish record: LoadRecord) {}
 
+    /// Does not answer: `ChallengeDisposition.notImplemented`.
     public func session(
         _ session: SecureSession, didReceive challenge: AuthenticationChallenge
     ) async -> ChallengeDisposition { .notImplemented }
 
+    /// Does not answer: `ChallengeDisposition.notImplemented`.
     public func session(
         _ session: SecureSession, loading request: LoadRequest, didReceive challenge: AuthenticationChallenge
     ) async -> ChallengeDisposition { .notImplemented }
 
+    /// Does not answer: ``RedirectDecision/notImplemented``.
     public func session(
         _ session: SecureSession, loading request: LoadRequest, willRedirectTo proposed: LoadRequest,
         response: HTTPResponse
     ) async -> RedirectDecision { .notImplemented }
 
+    /// Does not answer: ``DelayedBegin/notImplemented``.
     public func session(_ session: SecureSession, willBeginDelayed request: LoadRequest) async -> DelayedBegin {
         .notImplemented
     }
 
+    /// Does nothing.
     public func session(_ session: SecureSession, isWaitingForConnectivity request: LoadRequest) async {}
 }
 

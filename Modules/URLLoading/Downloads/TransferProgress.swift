@@ -5,6 +5,9 @@ public struct TransferProgress: Sendable, Hashable {
     /// Bytes of the whole; nil if the server does not say.
     public let total: Int64?
 
+    /// - Parameters:
+    ///   - completed: bytes so far.
+    ///   - total: bytes of the whole; nil if it is not known.
     public init(completed: Int64, total: Int64?) {
         self.completed = completed
         self.total = total

@@ -23,6 +23,7 @@ public protocol ProtocolHandler: Sendable {
     /// and do no I/O; where there is no such form, return the request and let ``load(_:into:)`` say what is wrong.
     static func canonicalForm(of request: LoadRequest) -> LoadRequest
 
+    /// Makes the handler for one load, once ``canHandle(_:)`` has said yes. Be quick and do no I/O.
     init()
 
     /// Loads the request: begin with the head, write the body, return. Returning ends the body.
@@ -36,10 +37,12 @@ public protocol ProtocolHandler: Sendable {
 }
 
 extension ProtocolHandler {
+    /// Returns the request as it is.
     public static func canonicalForm(of request: LoadRequest) -> LoadRequest { request }
 }
 
 /// Thrown by a ``ProtocolHandler`` before it has begun: the next handler is asked.
 public struct RequestDeclined: Error {
+    /// Throw it only before the head was handed over; afterwards it ends the load with `handlerFailed`.
     public init() {}
 }

@@ -21,6 +21,7 @@ public protocol RequestHandler: Sendable {
 }
 
 extension RequestHandler {
+    /// Returns the request as it is.
     public func canonicalForm(of request: LoadRequest) -> LoadRequest { request }
 }
 

@@ -5,6 +5,7 @@ internal import SallyportTransport
 public struct RevocationChecks: Sendable, Hashable {
     /// What is asked of an OCSP answer (RFC 6960) that a server staples to its certificate (RFC 6066 §8).
     public enum Stapling: Sendable, Hashable {
+        /// None is asked for, and one that is sent is not looked at.
         case ignored
         /// One that is sent must be good; one must be sent where the certificate says so (RFC 7633).
         case whenSent
@@ -19,6 +20,7 @@ public struct RevocationChecks: Sendable, Hashable {
     private var coversAuthorities = false
     private var allowsUnknown = false
 
+    /// Checks that judge stapled answers if they are sent, and use no lists.
     public init() {}
 
     /// Certificates that a list names are refused (RFC 5280 §5). Replaces the lists that were given before.

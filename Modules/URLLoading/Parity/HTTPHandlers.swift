@@ -9,8 +9,12 @@ public import SallyportLoading
 public struct SecureHTTPHandler: ProtocolHandler {
     public init() {}
 
+    /// Whether the URL is one of `http` or `https`.
     public static func canHandle(_ request: LoadRequest) -> Bool { request.url.endpoint != nil }
 
+    /// Loads the request as the session itself would, and forwards the answer.
+    ///
+    /// - Throws: the `LoadError` with which the load ends.
     public func load(_ request: LoadRequest, into response: ResponseWriter) async throws {
         try await response.forward(response.loadHTTP(request))
     }
@@ -21,8 +25,12 @@ public struct SecureHTTPHandler: ProtocolHandler {
 public struct SystemHTTPHandler: ProtocolHandler {
     public init() {}
 
+    /// Whether the URL is one of `http` or `https`.
     public static func canHandle(_ request: LoadRequest) -> Bool { request.url.endpoint != nil }
 
+    /// Loads the request directly, and forwards the answer.
+    ///
+    /// - Throws: the `LoadError` with which the load ends.
     public func load(_ request: LoadRequest, into response: ResponseWriter) async throws {
         try await response.forward(response.loadHTTP(request))
     }

@@ -5,9 +5,12 @@ public import SallyportLoading
 
 /// A request for a path, at any of several servers that serve the same.
 public struct PathRequest: Sendable {
+    /// An idempotent method (RFC 9110 §9.2.2) may be sent to another server after a failure that leaves open whether
+    /// the first one has processed it.
     public var method: HTTPRequest.Method
     /// Path and query; begins with a slash.
     public var path: String
+    /// The app's own fields, the same for each server.
     public var headerFields: HTTPFields
     /// A body that can be read only once keeps the request from being sent to a second server.
     public var body: RequestBody?
@@ -16,6 +19,13 @@ public struct PathRequest: Sendable {
     /// Whether the servers speak `https`; otherwise `http`.
     public var isSecure: Bool
 
+    /// - Parameters:
+    ///   - method: `GET` by default.
+    ///   - path: path and query; begins with a slash, or the load ends with `invalidRequest`.
+    ///   - headerFields: the app's own fields.
+    ///   - body: the bytes to send; nil for none.
+    ///   - options: the settings that differ from the session's.
+    ///   - isSecure: whether the servers speak `https`; by default they do.
     public init(
         _ method: HTTPRequest.Method = .get, _ path: String, headerFields: HTTPFields = [:], body: RequestBody? = nil,
         options: LoadOptions = LoadOptions(), isSecure: Bool = true

@@ -15,6 +15,8 @@ internal import Synchronization
 ///
 /// All functions run on the caller's task, are cancelled with it (`cancelled`), and may be called from anywhere.
 public final class SecureSession: Sendable {
+    /// The settings with which the session was made. They are a copy and never change: a session with other settings is
+    /// another session. A request's `LoadOptions` replace single ones for its load.
     public let configuration: SessionConfiguration
     /// Answers the challenges of loads that have no delegate of their own. Kept as long as the session.
     public let delegate: (any SessionDelegate)?

@@ -81,6 +81,7 @@ public struct SessionConfiguration: Sendable {
     /// a principal shares; requests with different fields share nothing.
     public var principal: Principal = .instance
 
+    /// The default settings, as each property states them.
     public init() {}
 
     /// Accepts only connections to a host whose certificate chain contains one of these keys, in addition to the check

@@ -27,6 +27,8 @@ public struct DecodingStage: LoadStage {
         try await pass(request, by: passage(of: request, in: context), in: context, next: next)
     }
 
+    /// Adds the offer `gzip, deflate` and asks to see encoded answers, unless the request has its own `Accept-Encoding`
+    /// or `Range`.
     public func passage(of request: LoadRequest, in context: LoadContext) -> LoadPassage {
         let isOwn = request.headerFields.contains { $0.name == .acceptEncoding || $0.name == .range }
         return isOwn ? .passes() : .passes(watching: .codings, as: offering(to: request))

@@ -41,6 +41,7 @@ public struct RedirectStage: LoadStage {
         try await pass(request, by: passage(of: request, in: context), in: context, next: next)
     }
 
+    /// Completes a server's name that has no domain, and asks to see redirects if the load follows them.
     public func passage(of request: LoadRequest, in context: LoadContext) -> LoadPassage {
         let interests: AnswerInterests = request.differing?.options.followsRedirects ?? isOn ? .redirects : []
         guard let whole = whole(request) else { return .passes(watching: interests) }
@@ -48,6 +49,8 @@ public struct RedirectStage: LoadStage {
         return .passes(watching: interests, as: whole, note: whole.url)
     }
 
+    /// Explains how a server's name that has no domain is completed. Redirects depend on the answer, and are not
+    /// explained.
     public func explain(
         _ request: inout LoadRequest, in context: LoadContext, into explanation: inout LoadExplanation
     ) async {

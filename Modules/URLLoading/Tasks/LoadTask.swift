@@ -27,6 +27,9 @@ public final class LoadTask<Value: Sendable>: Sendable {
 
     deinit { work.decide { $0.abandoned() } }
 
+    /// What the task is doing now: ``LoadTaskState/suspended`` at first, and ``LoadTaskState/completed`` for good once
+    /// it has ended. Between the two it changes with ``resume()`` and ``suspend()``, and by itself between `waiting`
+    /// and `running`; read ``value`` or ``received`` to follow it.
     public var state: LoadTaskState { work.control.phase }
 
     /// Begins or continues the load.

@@ -10,6 +10,9 @@ public struct LoadTaskOptions: Sendable {
     /// The earliest time at which the load may begin. Its time-outs start then.
     public var earliestBegin: EarliestBegin
 
+    /// - Parameters:
+    ///   - priority: from 0 to 1; 0.5 by default.
+    ///   - earliestBegin: by default, as soon as the task is resumed.
     public init(priority: Double = 0.5, earliestBegin: EarliestBegin = .atOnce) {
         self.priority = priority
         self.earliestBegin = earliestBegin
@@ -25,6 +28,7 @@ public struct EarliestBegin: Sendable, Hashable {
     }
     private let value: Value
 
+    /// As soon as the task is resumed. The app is not asked by ``SessionDelegate/session(_:willBeginDelayed:)``.
     public static let atOnce = EarliestBegin(value: .atOnce)
 
     /// Longer delays are practically never, and would overflow a clock.

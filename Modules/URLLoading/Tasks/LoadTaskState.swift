@@ -6,6 +6,7 @@ public enum LoadTaskState: String, Sendable, Hashable, CustomStringConvertible {
     case suspended
     /// Resumed, and waiting for its earliest time or for a connection.
     case waiting
+    /// Resumed, and waiting neither for its earliest time nor for a connection.
     case running
     /// There is a value or an error; if the value has a body, it was read to its end.
     case completed
