@@ -19,6 +19,7 @@ public struct AddressError: Error, Sendable, Hashable, CustomStringConvertible {
         public var description: String { value.rawValue }
     }
 
+    /// What is wrong. Two errors are equal if their codes are.
     public let code: Code
     /// What was expected. The given text is not included, because it may contain a secret.
     public let message: String

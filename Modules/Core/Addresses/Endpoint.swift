@@ -2,10 +2,12 @@
 ///
 /// Two spellings of one place make equal endpoints; see ``Host``.
 public struct Endpoint: Sendable, Hashable, CustomStringConvertible {
+    /// A name or an address, in the one spelling of ``Host``.
     public let host: Host
     /// 1 to 65535.
     public let port: UInt16
 
+    /// - Throws: ``AddressError`` with the code `invalidPort` for port 0.
     public init(host: Host, port: UInt16) throws(AddressError) {
         guard port > 0 else { throw AddressError(.invalidPort, "A port is a number from 1 to 65535.") }
         self.host = host

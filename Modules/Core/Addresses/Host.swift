@@ -9,6 +9,7 @@ internal import SallyportBase
 public enum Host: Sendable, Hashable, CustomStringConvertible {
     /// A name of A-labels in lower case, at most 253 bytes, without a final dot.
     case name(String)
+    /// An IPv4 or IPv6 address; an IPv6 address has no zone.
     case address(IPAddress)
 
     /// Reads the host part of a URL or an authority; IPv6 may be in brackets.

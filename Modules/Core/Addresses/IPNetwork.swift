@@ -34,6 +34,8 @@ public struct IPNetwork: Sendable, Hashable, CustomStringConvertible, LosslessSt
         return (network, network.address == address)
     }
 
+    /// Whether the address begins with the network's bits. False for an address of the other family, also for an IPv6
+    /// form that carries an IPv4 address.
     public func contains(_ address: IPAddress) -> Bool {
         address.width == self.address.width && address.masked(bits) == self.address
     }

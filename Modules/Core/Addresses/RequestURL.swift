@@ -53,6 +53,17 @@ public struct RequestURL: Sendable, Hashable, CustomStringConvertible {
         }
     }
 
+    /// Reads an absolute URL (RFC 3986 §4.3), of any scheme.
+    ///
+    /// White space and control characters around it are removed. The scheme becomes lower case. Characters that the
+    /// path, the query or the fragment cannot contain, a backslash among them, are percent-encoded. For `http` and
+    /// `https`, the host becomes an ``Endpoint`` with the scheme's default port if none is given, an empty path becomes
+    /// `/`, and the segments `.` and `..` are removed (§5.2.4).
+    ///
+    /// - Parameter text: at most ``maximumLength`` bytes of UTF-8.
+    /// - Throws: ``AddressError``: `invalidURL` if the text is empty or too long, has no scheme, or holds white space
+    ///   or a control character within; and for `http` and `https`, `noHost`, `invalidHost`, `invalidPort`, and
+    ///   `credentialsInURL` if the URL contains a user or a password.
     public init(_ text: String) throws(AddressError) {
         let parts = try URLParts(text)
         guard let scheme = parts.scheme else { throw AddressError(.invalidURL, "The URL has no scheme.") }

@@ -3,6 +3,7 @@ public struct AuthenticationMethod: Sendable, Hashable, CustomStringConvertible 
     /// A scheme's name in lower case (RFC 9110 §16.4), or `server-trust` and `client-certificate`.
     public let name: String
 
+    /// - Parameter name: a scheme's name in either case, also one of an app's own scheme.
     public init(_ name: String) { self.name = name.lowercased() }
 
     /// The default method: ``basic``.
@@ -11,6 +12,7 @@ public struct AuthenticationMethod: Sendable, Hashable, CustomStringConvertible 
     public static let basic = AuthenticationMethod("basic")
     /// RFC 7616.
     public static let digest = AuthenticationMethod("digest")
+    /// NTLM over HTTP, as in MS-NTHT: it authenticates the connection.
     public static let ntlm = AuthenticationMethod("ntlm")
     /// RFC 4559.
     public static let negotiate = AuthenticationMethod("negotiate")
@@ -41,13 +43,20 @@ public struct ProtectionSpace: Sendable, Hashable, CustomStringConvertible {
         case proxy
     }
 
+    /// Who asks: the server, or a proxy.
     public let kind: Kind
     /// Scheme, host and port: like ``RequestURL/origin``, or those of the proxy.
     public let origin: String
     /// The server's name for a part of it; nil if it has none.
     public let realm: String?
+    /// The method of the challenge: one server's spaces for two methods are different.
     public let method: AuthenticationMethod
 
+    /// - Parameters:
+    ///   - origin: scheme, host and port of the server or the proxy.
+    ///   - realm: nil if the challenge names none.
+    ///   - method: of the challenge.
+    ///   - kind: by default, the server's.
     public init(origin: String, realm: String?, method: AuthenticationMethod, kind: Kind = .server) {
         self.kind = kind
         self.origin = origin

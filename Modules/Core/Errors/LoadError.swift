@@ -2,14 +2,26 @@ public import SallyportBase
 
 /// Why a load failed: the common error of exchanges, tunnels, stages and sessions.
 public struct LoadError: CodedError, Sendable {
+    /// What failed. Two errors are equal if their codes are, whatever their steps.
     public let code: Code
     /// How far the load had come.
     public let step: Step?
     /// A description for people. It contains no header value, token, body, key, cookie or query.
     public let message: String
+    /// The error that caused this one, as the code describes; nil if there is none.
     public let underlying: (any Error)?
+    /// The place in the source that made the error, for reports of faults.
     public let location: ErrorLocation
 
+    /// An error, for stages and handlers of an app's own.
+    ///
+    /// - Parameters:
+    ///   - code: what failed.
+    ///   - step: how far the load had come; nil if it had not begun, or if no step applies.
+    ///   - message: for people; without secrets.
+    ///   - underlying: the cause; nil if there is none.
+    ///   - fileID: the place that makes the error; leave the default.
+    ///   - line: as `fileID`.
     public init(
         _ code: Code, at step: Step? = nil, _ message: String, underlying: (any Error)? = nil,
         fileID: StaticString = #fileID, line: UInt = #line
@@ -60,6 +72,8 @@ extension LoadError {
         public static let refusedByPolicy = Code(value: .refusedByPolicy)
         /// Secure communication is switched off for this session.
         public static let disabled = Code(value: .disabled)
+        /// The request, or the call, is wrong by itself: a URL, a field, a credential or a delegate's answer that
+        /// cannot be used, or a call in the wrong state. Repeating it does not help.
         public static let invalidRequest = Code(value: .invalidRequest)
         /// No registered handler accepts the request.
         public static let unsupportedScheme = Code(value: .unsupportedScheme)
@@ -67,6 +81,7 @@ extension LoadError {
         public static let bodyNotReplayable = Code(value: .bodyNotReplayable)
         /// Background sessions are not available: no service loads while the process does not run.
         public static let backgroundUnsupported = Code(value: .backgroundUnsupported)
+        /// The session was invalidated, or is finishing its last loads.
         public static let sessionInvalidated = Code(value: .sessionInvalidated)
         /// The name has no address. Retryable.
         public static let cannotFindHost = Code(value: .cannotFindHost)
@@ -74,9 +89,13 @@ extension LoadError {
         public static let cannotConnect = Code(value: .cannotConnect)
         /// The connection ended before the answer was complete. Retryable if the method is.
         public static let connectionLost = Code(value: .connectionLost)
+        /// A handshake failed, or the peer ended the connection with an alert, for a reason that has no code of its
+        /// own.
         public static let tlsFailed = Code(value: .tlsFailed)
         /// The server's certificate fails verification.
         public static let serverNotTrusted = Code(value: .serverNotTrusted)
+        /// The server, or the relay, requires a client certificate: none was presented, or the one that was presented
+        /// is refused. ``LoadError/step`` says which of the two.
         public static let clientCertificateRefused = Code(value: .clientCertificateRefused)
         /// The settings, the blocked versions and the minimum leave no TLS version to offer.
         public static let noCommonTLSVersion = Code(value: .noCommonTLSVersion)
@@ -156,15 +175,25 @@ extension LoadError {
 
     /// The steps of a load, in their order.
     public enum Step: String, Sendable, Hashable, CaseIterable, CustomStringConvertible {
+        /// Before any connection: admission, the policy's decision, and the choice of relay or proxy.
         case routing
+        /// Looking up the name of the server, the relay or the proxy.
         case nameLookup = "name look-up"
+        /// The TCP connection to the server, the relay or the proxy.
         case connect
+        /// The handshake with a relay.
         case relayTLS = "TLS with the relay"
+        /// The relay's answer to CONNECT.
         case relayConnect = "CONNECT at the relay"
+        /// The handshake with a proxy.
         case proxyTLS = "TLS with the proxy"
+        /// The proxy's answer to CONNECT, or the exchange of SOCKS 5.
         case proxyConnect = "asking the proxy"
+        /// The handshake with the server, also through a relay or a proxy.
         case serverTLS = "TLS with the server"
+        /// Sending the request and its body.
         case request
+        /// Waiting for the answer and reading it, its body included.
         case response
 
         public var description: String { rawValue }

@@ -11,7 +11,9 @@ public enum Access: Sendable, Hashable {
 
 /// One change of an app's access. Its consequences are computed here, so that all parts of an instance agree on them.
 public struct AccessChange: Sendable, Hashable {
+    /// The access before.
     public let from: Access
+    /// The access now.
     public let to: Access
 
     public init(from: Access, to: Access) {
@@ -48,6 +50,7 @@ public struct AccessChange: Sendable, Hashable {
 /// Keeps an observer of ``AccessGate/onAccessChange(_:)`` registered. Releasing it ends the registration.
 public final class AccessObservation: Sendable {
     private let onCancel: @Sendable () -> Void
+    /// - Parameter onCancel: called once, when the last reference is released, on the thread that releases it.
     public init(onCancel: @escaping @Sendable () -> Void = {}) { self.onCancel = onCancel }
     deinit { onCancel() }
 }

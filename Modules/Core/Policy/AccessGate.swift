@@ -70,6 +70,7 @@ extension AccessGate {
 
 /// How a server is reached: the decision, and everything that a connection needs.
 public struct ServerAccess: Sendable {
+    /// The route, and the rule that decided it.
     public let decision: RouteDecision
     /// The relays and this instance's identity; nil for a direct route.
     public let relay: RelayAccess?
@@ -86,6 +87,13 @@ public struct ServerAccess: Sendable {
     /// asked again. Nil for a gate that must be asked each time.
     package var edition: PolicyEdition?
 
+    /// - Parameters:
+    ///   - decision: the route, and the rule that decided it.
+    ///   - relay: the relays; nil for a direct route.
+    ///   - secondary: the relays of the secondary cluster; nil for none.
+    ///   - blockedTLSVersions: by default, none.
+    ///   - tlsFloor: the lowest version; nil for none.
+    ///   - revision: 0 for a gate whose rules never change.
     public init(
         decision: RouteDecision, relay: RelayAccess?, secondary: RelayAccess? = nil,
         blockedTLSVersions: Set<TLSVersion> = [], tlsFloor: TLSVersion? = nil, revision: UInt64 = 0
@@ -103,6 +111,7 @@ public struct ServerAccess: Sendable {
 public struct RelayAccess: Sendable, Hashable {
     /// One relay.
     public struct Relay: Sendable, Hashable {
+        /// Where the relay listens, and the name that its certificate must have.
         public let endpoint: Endpoint
         /// Relay 1 is tried first.
         public let priority: Int
@@ -115,16 +124,24 @@ public struct RelayAccess: Sendable, Hashable {
 
     private let parts: Parts
 
+    /// The cluster's name: 1 to 64 letters, digits, hyphens, underscores and dots.
     public var cluster: String { parts.cluster }
+    /// The cluster's relays, in any order; ``Relay/priority`` says which is tried first.
     public var relays: [Relay] { parts.relays }
     /// The only authorities that may have issued the relay's certificate, DER.
     public var authorities: [[UInt8]] { parts.authorities }
+    /// What this instance presents to the relays.
     public var identity: ClientIdentity { parts.identity }
     /// Until when another cluster is tried first, because no relay of this one could be reached.
     package var avoidance: ClusterAvoidance { parts.avoidance }
     /// In which order its relays are tried.
     package var failover: RelayFailover { parts.failover }
 
+    /// - Parameters:
+    ///   - cluster: the cluster's name.
+    ///   - relays: its relays.
+    ///   - authorities: the only ones that may have issued the relays' certificates, DER.
+    ///   - identity: what is presented to the relays.
     public init(cluster: String, relays: [Relay], authorities: [[UInt8]], identity: ClientIdentity) {
         parts = Parts(cluster: cluster, relays: relays, authorities: authorities, identity: identity)
     }
@@ -158,6 +175,7 @@ public struct RelayAccess: Sendable, Hashable {
 
 /// Why the gate is closed.
 public struct AccessDenied: Error, Sendable, Hashable, CustomStringConvertible {
+    /// The kinds of refusal.
     public enum Reason: Sendable, Hashable {
         /// `authorize()` has not succeeded in this process.
         case notAuthorized
@@ -167,6 +185,7 @@ public struct AccessDenied: Error, Sendable, Hashable, CustomStringConvertible {
         case denied(RouteDecision)
     }
 
+    /// Why there is no access.
     public let reason: Reason
     /// The result code; `none` if the reason has no number.
     public let code: ResultCode

@@ -9,12 +9,22 @@ public struct ClientIdentity: Sendable {
     /// Signs with a key that is kept elsewhere; nil if ``privateKey`` is the key.
     public let signer: (any IdentitySigner)?
 
+    /// An identity whose key is in memory.
+    ///
+    /// - Parameters:
+    ///   - certificates: the leaf first, DER.
+    ///   - privateKey: the leaf's key, PKCS#8 in PEM.
     public init(certificates: [[UInt8]], privateKey: Redacted<String>) {
         self.certificates = certificates
         self.privateKey = privateKey
         signer = nil
     }
 
+    /// An identity whose key stays in a token, an HSM or an agent.
+    ///
+    /// - Parameters:
+    ///   - certificates: the leaf first, DER.
+    ///   - signer: signs with the leaf's key.
     public init(certificates: [[UInt8]], signer: any IdentitySigner) {
         self.certificates = certificates
         privateKey = Redacted("")

@@ -17,7 +17,9 @@ public protocol InfrastructureStatus: Sendable {
 public enum InfrastructureState: String, Sendable, Hashable, CustomStringConvertible {
     /// It is not being observed.
     case unknown
+    /// There is contact now.
     case reachable
+    /// It is being tried, and there is no contact.
     case unreachable
 
     public var description: String { rawValue }

@@ -15,5 +15,6 @@ public protocol InstancePart: Sendable {
 }
 
 extension InstancePart {
+    /// Does nothing.
     public func withdrawn(_ change: AccessChange) async {}
 }

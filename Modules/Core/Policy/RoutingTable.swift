@@ -7,11 +7,17 @@
 public struct RoutingTable: Sendable, Hashable {
     /// A single server.
     public struct Server: Sendable, Hashable {
+        /// The exact host and port to which the rule applies.
         public var endpoint: Endpoint
+        /// How the server is reached. A relay opens its port, whatever the ports of other rules.
         public var route: Route
         /// The cluster of relays that is used while no relay of the route's can be reached; nil for none.
         public var secondary: String?
 
+        /// - Parameters:
+        ///   - endpoint: the exact host and port.
+        ///   - route: how the server is reached.
+        ///   - secondary: the cluster that stands in; nil for none.
         public init(_ endpoint: Endpoint, route: Route, secondary: String? = nil) {
             self.endpoint = endpoint
             self.route = route
@@ -23,12 +29,19 @@ public struct RoutingTable: Sendable, Hashable {
     public struct Domain: Sendable, Hashable {
         /// In A-labels and lower case, without a leading dot.
         public var name: String
+        /// How the domain's names are reached. `deny` wins over the rules for names and servers below.
         public var route: Route
         /// Ports that relays open for this rule.
         public var ports: Set<UInt16>
         /// The cluster of relays that is used while no relay of the route's can be reached; nil for none.
         public var secondary: String?
 
+        /// - Parameters:
+        ///   - name: in A-labels and lower case, without a leading dot; not checked.
+        ///   - route: how the domain's names are reached.
+        ///   - ports: that relays open; ``RoutingTable/defaultPorts`` by default. Ignored for routes that are not
+        ///     relayed.
+        ///   - secondary: the cluster that stands in; nil for none.
         public init(
             _ name: String, route: Route, ports: Set<UInt16> = RoutingTable.defaultPorts, secondary: String? = nil
         ) {
@@ -141,12 +154,16 @@ public struct RoutingTable: Sendable, Hashable {
 public struct RouteDecision: Sendable, Hashable, CustomStringConvertible {
     /// The rule that decided.
     public enum Rule: Sendable, Hashable, CustomStringConvertible {
+        /// The rule for exactly this host and port; or the `deny` of a server at the address, or at one to which the
+        /// name resolves.
         case server(Endpoint)
+        /// The rule for the longest domain that contains the name, or for one above it that denies.
         case domain(String)
         /// The network contains the address, or one to which the name resolves.
         case network(IPNetwork)
         /// The address, or one to which the name resolves, is that of a cloud's metadata service.
         case metadata
+        /// No rule matches: the default route decides.
         case `default`
 
         /// `server HOST:PORT`, `domain NAME`, `network ADDRESS/BITS`, `cloud metadata` or `default`.
@@ -161,10 +178,13 @@ public struct RouteDecision: Sendable, Hashable, CustomStringConvertible {
         }
     }
 
+    /// What was asked for.
     public let endpoint: Endpoint
+    /// How it is reached; also `deny` if ``isPortClosed``.
     public let route: Route
     /// The cluster of relays that is used while no relay of the route's can be reached; nil for none.
     public let secondary: String?
+    /// The rule that decided.
     public let rule: Rule
     /// The rule would relay, but does not open this port.
     public let isPortClosed: Bool

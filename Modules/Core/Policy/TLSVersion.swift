@@ -1,8 +1,12 @@
 /// A version of TLS. SSL 3 is never offered and has no case.
 public enum TLSVersion: String, Sendable, Hashable, Comparable, CaseIterable, Codable, CustomStringConvertible {
+    /// RFC 2246. Unsafe; offered only if the settings add it.
     case tls10 = "TLS1.0"
+    /// RFC 4346. Unsafe; offered only if the settings add it.
     case tls11 = "TLS1.1"
+    /// RFC 5246.
     case tls12 = "TLS1.2"
+    /// RFC 8446.
     case tls13 = "TLS1.3"
 
     private var order: Int { Self.allCases.firstIndex(of: self) ?? 0 }
@@ -19,16 +23,21 @@ public struct TLSVersions: Sendable, Hashable {
     public static let standard = TLSVersions([.tls12, .tls13])
     package static let all = TLSVersions(Set(TLSVersion.allCases))
 
+    /// - Parameter allowed: any set, also one with gaps.
     public init(_ allowed: Set<TLSVersion>) { bits = allowed.reduce(0) { $0 | $1.bit } }
 
     private init(bits: UInt8) { self.bits = bits }
 
     /// If empty, no connection can be made.
     public var allowed: Set<TLSVersion> { Set(TLSVersion.allCases.filter(contains)) }
+    /// Whether no version is allowed, so that no connection can be made.
     public var isEmpty: Bool { bits == 0 }
+    /// The lowest allowed version; nil if there is none.
     public var minimum: TLSVersion? { TLSVersion.allCases.first(where: contains) }
+    /// The highest allowed version; nil if there is none.
     public var maximum: TLSVersion? { TLSVersion.allCases.last(where: contains) }
 
+    /// Whether the version is allowed.
     public func contains(_ version: TLSVersion) -> Bool { bits & version.bit != 0 }
 
     package func union(_ other: TLSVersions) -> TLSVersions { TLSVersions(bits: bits | other.bits) }

@@ -1,5 +1,6 @@
 /// A network's proxy on a direct route. It is not the relay: relayed connections use no proxy.
 public struct Proxy: Sendable, Hashable, CustomStringConvertible {
+    /// The protocols that a proxy speaks; the raw value is the scheme of its URL.
     public enum Kind: String, Sendable, Hashable, CaseIterable {
         /// HTTP, unencrypted to the proxy: the whole URL for `http` (RFC 9112 §3.2.2), CONNECT for `https` (RFC 9110
         /// §9.3.6).
@@ -17,12 +18,18 @@ public struct Proxy: Sendable, Hashable, CustomStringConvertible {
         case systemAnd([[UInt8]])
     }
 
+    /// What it speaks.
     public let kind: Kind
+    /// Where it listens.
     public let endpoint: Endpoint
     /// The credential for the proxy: with HTTP, sent as its challenge demands; with SOCKS, sent at once (RFC 1929).
     public var credential: Credential?
     package var anchors: Anchors = .system
 
+    /// - Parameters:
+    ///   - kind: what it speaks.
+    ///   - endpoint: where it listens.
+    ///   - credential: for the proxy; nil for none.
     public init(_ kind: Kind, at endpoint: Endpoint, credential: Credential? = nil) {
         self.kind = kind
         self.endpoint = endpoint
@@ -61,8 +68,13 @@ public struct ProxySettings: Sendable, Hashable {
     /// Hosts that are reached without a proxy.
     public var exceptions: [ProxyException]
 
+    /// No proxy: direct routes lead straight to the server.
     public static let none = ProxySettings()
 
+    /// - Parameters:
+    ///   - http: for `http` URLs, and streams without TLS; nil for none.
+    ///   - https: for `https` URLs, and streams with TLS; nil for none.
+    ///   - exceptions: hosts that are reached without a proxy.
     public init(http: Proxy? = nil, https: Proxy? = nil, exceptions: [ProxyException] = []) {
         self.http = http
         self.https = https
