@@ -13,6 +13,8 @@ public struct SocketConfiguration: Sendable {
     public var applicationProtocols: [String] = []
     /// The lowest TLS version; if nil, 1.2 or what `ControlTLSVersions` adds.
     public var minimumTLSVersion: TLSVersion?
+    /// The highest TLS version; nil for the highest there is. On a relayed connection the administrator's blocks and
+    /// minimum apply besides: if no version is left, connecting fails with the cause `noCommonTLSVersion`.
     public var maximumTLSVersion: TLSVersion?
 
     /// The longest time to connect. It starts again for each relay that is tried, and for lower TLS versions.
@@ -39,6 +41,7 @@ public struct SocketConfiguration: Sendable {
     /// The checks that are disabled.
     var disabled: Set<VerificationCheck> = []
 
+    /// The default settings, as each property states them.
     public init() {}
 
     /// Accepts only certificate chains that contain one of these keys, in addition to the check by ``trust``.

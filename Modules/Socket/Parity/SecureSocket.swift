@@ -19,6 +19,7 @@ public import SallyportLoading
 /// versions that the administrator blocks. A security error counts as a failed connection; ``SocketError/cause`` tells
 /// them apart.
 public actor SecureSocket {
+    /// The server; it stays the same for the socket's whole life.
     public nonisolated var endpoint: Endpoint { target.endpoint }
     /// Whether the connection to the server uses TLS.
     public nonisolated var isSecure: Bool { target.isSecure }
@@ -53,8 +54,12 @@ public actor SecureSocket {
         stream?.reset()
     }
 
+    /// Sets the delegate that receives later callbacks, held weakly; nil for none. Callbacks without a delegate are
+    /// dropped.
     public func setDelegate(_ delegate: (any SocketDelegate)?) { self.delegate = delegate }
 
+    /// The state now. A socket that could not connect stays in ``SocketState/connecting``, and refuses every call
+    /// except ``retrying(disabling:)`` with `finished`.
     public var socketState: SocketState { machine.state }
 
     /// The address and TLS state of the connection; nil unless the socket is open or disconnecting.

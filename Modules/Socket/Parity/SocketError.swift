@@ -3,13 +3,23 @@ public import SallyportCore
 
 /// Why a socket refused a call, or its connection broke.
 public struct SocketError: CodedError, Sendable {
+    /// What failed. Two errors are equal if their codes are.
     public let code: Code
     /// A description for people. It contains nothing that was sent or received.
     public let message: String
     /// The precise cause: usually a `LoadError`, with its own cause.
     public let underlying: (any Error)?
+    /// The place in the library that made the error, for reports of faults.
     public let location: ErrorLocation
 
+    /// An error, for an app's own tests of a delegate.
+    ///
+    /// - Parameters:
+    ///   - code: what failed.
+    ///   - message: for people; without what was sent or received.
+    ///   - underlying: the cause, which ``cause`` returns if it is a `LoadError`; nil if there is none.
+    ///   - fileID: the place that makes the error; leave the default.
+    ///   - line: as `fileID`.
     public init(
         _ code: Code, _ message: String, underlying: (any Error)? = nil, fileID: StaticString = #fileID,
         line: UInt = #line

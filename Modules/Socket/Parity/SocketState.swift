@@ -14,7 +14,7 @@ public enum SocketState: String, Sendable, Hashable, CaseIterable, CustomStringC
     public var description: String { rawValue }
 }
 
-/// The calls that some states forbid.
+/// The calls that some states forbid: those of ``SecureSocket`` with the same names.
 public enum SocketCall: String, Sendable, Hashable, CaseIterable, CustomStringConvertible {
     case connect, disableHostVerification, disablePeerVerification, write, disconnect
     /// Prepare a second attempt.
