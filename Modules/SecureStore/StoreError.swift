@@ -2,10 +2,13 @@ public import SallyportBase
 
 /// Why a store operation was refused or failed.
 public struct StoreError: CodedError, Sendable {
+    /// What failed. Two errors are equal if their codes are.
     public let code: Code
     /// A description for people. It contains no key and no value.
     public let message: String
+    /// The error that caused this one, such as an encoder's; nil if there is none.
     public let underlying: (any Error)?
+    /// The place in the source that made the error, for reports of faults.
     public let location: ErrorLocation
 
     /// For your own ``KeyProtector``, which throws the store's errors.
@@ -51,11 +54,13 @@ extension StoreError {
         public static let closed = Code(value: .closed)
         /// A key or value is longer than its limit.
         public static let tooLarge = Code(value: .tooLarge)
+        /// A collection's name has 1 to ``SecureStore/maximumNameLength`` bytes.
         public static let invalidName = Code(value: .invalidName)
         /// The disk is full, or the store has reached its maximum size. Nothing of the transaction was kept.
         public static let full = Code(value: .full)
         /// The directory, or a file with a secret, can be reached by other users or belongs to another user.
         public static let unsafePermissions = Code(value: .unsafePermissions)
+        /// A file or directory cannot be read or written; the message names it and the reason.
         public static let fileSystem = Code(value: .fileSystem)
         /// A value cannot be encoded, or the stored value has another type.
         public static let encoding = Code(value: .encoding)
@@ -63,6 +68,8 @@ extension StoreError {
         public static let cancelled = Code(value: .cancelled)
         /// A streamed value was replaced or removed while it was read. Read the new one.
         public static let replaced = Code(value: .replaced)
+        /// An unforeseen condition, such as an error of LMDB without a code of its own; also too many open stores. The
+        /// message names it.
         public static let internalFailure = Code(value: .internalFailure)
 
         public var description: String { value.rawValue }

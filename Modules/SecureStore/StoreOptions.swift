@@ -11,6 +11,7 @@ public struct StoreOptions: Sendable, Hashable {
     /// ``SecureStore/finishRotation()`` does it.
     public var rotatesInBackground = true
 
+    /// Writable, and created if there is none.
     public init() {}
 
     /// Read-only, and never created.

@@ -4,6 +4,7 @@ public enum StoreChange<Key: StoreKey>: Sendable, Hashable {
     case set(Key)
     /// A value was removed, or deleted by a sweep after it had expired.
     case removed(Key)
+    /// All values of the collection were removed at once; there is no ``removed(_:)`` for each.
     case removedAll
     /// Changes were dropped here because the reader was too slow: read the collection again.
     case missed
@@ -22,6 +23,7 @@ public struct StoreChanges<Key: StoreKey>: AsyncSequence, Sendable {
 
     public func makeAsyncIterator() -> Iterator { Iterator(watcher: watcher) }
 
+    /// Iterates over the changes. Iterators of one sequence share its changes.
     public struct Iterator: AsyncIteratorProtocol {
         let watcher: Watcher
 

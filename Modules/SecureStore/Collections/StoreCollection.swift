@@ -4,7 +4,9 @@ internal import FoundationEssentials
 ///
 /// Reading a collection with another value type than it was written with throws ``StoreError/Code/encoding``.
 public struct StoreCollection<Key: StoreKey, Value: Sendable>: Sendable {
+    /// 1 to ``SecureStore/maximumNameLength`` bytes of UTF-8. Stored encrypted.
     public let name: String
+    /// Whether the collection can be read in the order of its keys.
     public let order: CollectionOrder
     let fullName: [UInt8]
     let cipher: RecordCipher

@@ -19,7 +19,9 @@ public struct KernelKeyringProtector: KeyProtector {
     }
 
     public let description: String
+    /// The keyring that holds the secret.
     public let keyring: Keyring
+    /// `kernel-keyring`.
     public var kind: String { "kernel-keyring" }
 
     private static let minimumLength = 16
@@ -33,12 +35,19 @@ public struct KernelKeyringProtector: KeyProtector {
         self.keyring = keyring
     }
 
+    /// Creates the secret, 32 random bytes, unless the keyring has one of this name.
+    ///
+    /// - Throws: ``StoreError/Code/keyUnavailable`` if the keyring cannot be used, or the secret has not 16 to 4,096
+    ///   bytes.
     public func makeWrappingKey() throws(StoreError) -> (key: SymmetricKey, parameters: [UInt8]) {
         if try find() == nil { try add() }
         let salt = SystemRandom.bytes(32)
         return (try wrappingKey(parameters: salt), salt)
     }
 
+    /// Reads the secret.
+    ///
+    /// - Throws: ``StoreError/Code/keyUnavailable`` if it is missing, cannot be read, or has not 16 to 4,096 bytes.
     public func wrappingKey(parameters: [UInt8]) throws(StoreError) -> SymmetricKey {
         guard let number = try find() else {
             throw StoreError(.keyUnavailable, "The kernel's keyring has no key \(description).")

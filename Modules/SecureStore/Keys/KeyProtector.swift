@@ -26,6 +26,7 @@ public protocol KeyProtector: Sendable {
 }
 
 extension KeyProtector {
+    /// Does nothing: no part of the secret is in the directory.
     public func destroySecret(inDirectory path: String) throws(StoreError) {}
 }
 

@@ -40,6 +40,7 @@ public struct PassphraseProtector: KeyProtector {
         var memory: Int { (128 * Int(blockSize)) << Int(exponent) }
     }
 
+    /// `passphrase`.
     public var kind: String { "passphrase" }
 
     /// Opening the store with this protector takes 128 MiB and some 300 ms each time.
@@ -51,11 +52,20 @@ public struct PassphraseProtector: KeyProtector {
         self.cost = cost
     }
 
+    /// Stretches the passphrase with a new salt of 32 random bytes, and scrypt's N = 2^17, r = 8 and p = 1.
+    ///
+    /// - Throws: ``StoreError/Code/keyUnavailable`` if the passphrase is empty, or memory is short.
     public func makeWrappingKey() throws(StoreError) -> (key: SymmetricKey, parameters: [UInt8]) {
         let parameters = [1, cost.exponent, cost.blockSize, cost.parallelism] + SystemRandom.bytes(32)
         return (try wrappingKey(parameters: parameters), parameters)
     }
 
+    /// Stretches the passphrase with the store's salt and cost. Parameters that would take more than 1 GiB, or 16 times
+    /// the standard work, are refused.
+    ///
+    /// - Throws: ``StoreError/Code/unsupportedFormat`` for such parameters and those of another version;
+    ///   ``StoreError/Code/keyUnavailable`` if the passphrase is empty, or memory is short. Whether it is the right one
+    ///   shows only when the store's keys are opened.
     public func wrappingKey(parameters: [UInt8]) throws(StoreError) -> SymmetricKey {
         guard parameters.count == 36, parameters[0] == 1 else {
             throw StoreError(.unsupportedFormat, "The passphrase parameters are of another version.")

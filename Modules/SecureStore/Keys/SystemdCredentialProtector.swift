@@ -3,16 +3,26 @@ internal import Glibc
 
 /// Protects a store by a credential of the service (systemd.exec(5), "Credentials").
 public struct SystemdCredentialProtector: KeyProtector {
+    /// The credential's name in the unit, without a slash.
     public let name: String
+    /// `systemd-credential`.
     public var kind: String { "systemd-credential" }
 
+    /// - Parameter name: as in `LoadCredential=NAME:…`. The credential is read when the store is opened.
     public init(name: String) { self.name = name }
 
+    /// Reads the credential; it must exist before the store.
+    ///
+    /// - Throws: as ``wrappingKey(parameters:)``.
     public func makeWrappingKey() throws(StoreError) -> (key: SymmetricKey, parameters: [UInt8]) {
         let salt = SystemRandom.bytes(32)
         return (try wrappingKey(parameters: salt), salt)
     }
 
+    /// Reads the credential from `$CREDENTIALS_DIRECTORY`: 16 bytes to 1 MiB of full entropy.
+    ///
+    /// - Throws: ``StoreError/Code/keyUnavailable`` if the name is invalid, the process was not started with the
+    ///   credential, or it is too short.
     public func wrappingKey(parameters: [UInt8]) throws(StoreError) -> SymmetricKey {
         guard !name.isEmpty, !name.contains("/"), name != ".", name != ".." else {
             throw StoreError(.keyUnavailable, "A credential's name has no slash.")

@@ -1,7 +1,9 @@
 extension SecureStore {
     /// The result of ``SecureStore/compact(at:protectedBy:)``: the size of the data file, in bytes.
     public struct Compaction: Sendable, Hashable {
+        /// In bytes.
         public let before: Int
+        /// In bytes.
         public let after: Int
     }
 

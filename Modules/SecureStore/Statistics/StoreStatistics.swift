@@ -2,7 +2,9 @@
 public struct StoreStatistics: Sendable, Hashable {
     /// One of the app's own collections.
     public struct Collection: Sendable, Hashable {
+        /// As the app has named it.
         public let name: String
+        /// Whether it can be read in the order of its keys. A name may stand for one collection of each order.
         public let order: CollectionOrder
         /// The number of records, including expired ones until a sweep.
         public let records: Int

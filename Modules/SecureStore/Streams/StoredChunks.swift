@@ -15,6 +15,7 @@ public struct StoredChunks: AsyncSequence, Sendable {
 
     public func makeAsyncIterator() -> Iterator { Iterator(store: store, content: content) }
 
+    /// Reads the value from its beginning, one chunk at a time.
     public struct Iterator: AsyncIteratorProtocol {
         let store: SecureStore
         let content: Content

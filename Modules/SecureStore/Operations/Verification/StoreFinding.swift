@@ -1,5 +1,6 @@
 /// One fault of a store, as found by ``SecureStore/verify()``.
 public struct StoreFinding: Sendable, Hashable, CustomStringConvertible {
+    /// What is damaged.
     public let kind: Kind
     /// The page of the data file, if the fault is in one page.
     public let page: UInt64?
