@@ -11,11 +11,13 @@ public struct Cookie: Sendable {
 
     /// Invalid UTF-8 is shown as U+FFFD; the bytes are sent as they were received.
     public var name: String { String(decoding: entry.name, as: UTF8.self) }
+    /// Invalid UTF-8 is shown as U+FFFD, as in ``name``.
     public var value: Redacted<String> { Redacted(String(decoding: entry.value, as: UTF8.self)) }
     /// A host name in A-labels, or an address.
     public var domain: String { entry.host.bareText }
     /// Whether hosts below the domain receive the cookie too, as a `Domain` attribute says.
     public var includesSubdomains: Bool { !entry.isHostOnly }
+    /// Begins with a slash. The cookie is sent for this path and all below it (RFC 6265bis §5.1.4).
     public var path: String { String(decoding: entry.path, as: UTF8.self) }
     /// When the cookie expires; nil for a session cookie, which ends with the process and is never stored.
     public var expires: Date? { entry.isPersistent ? Date(milliseconds: entry.expiry) : nil }
@@ -23,9 +25,12 @@ public struct Cookie: Sendable {
     public var isSecure: Bool { entry.isSecure }
     /// For information only: it hides cookies from scripts, of which there are none here.
     public var isHTTPOnly: Bool { entry.isHTTPOnly }
+    /// Whether it is sent with requests that come from another site.
     public var sameSite: SameSite { entry.sameSite }
     /// When the cookie was created. A cookie that replaces another keeps the earlier time.
     public var created: Date { Date(milliseconds: entry.created) }
+    /// When the cookie was last sent; before that, when it was set. Of too many cookies, those that were used longest
+    /// ago are evicted.
     public var lastAccess: Date { Date(milliseconds: entry.accessed) }
 }
 

@@ -3,9 +3,11 @@ public import SallyportCore
 
 /// A change of one cookie in a jar.
 public struct CookieChange: Sendable, CustomStringConvertible {
+    /// What happened to the cookie.
     public enum Kind: Sendable, Hashable {
         /// The cookie is new, or differs from the one before.
         case set
+        /// The cookie is no longer sent.
         case removed(Cause)
     }
 
@@ -21,8 +23,11 @@ public struct CookieChange: Sendable, CustomStringConvertible {
 
     /// The number of the change: a gap in the numbers shows that the reader missed some changes.
     public let number: UInt64
+    /// What happened to the cookie.
     public let kind: Kind
+    /// The new cookie, or the removed one.
     public let cookie: Cookie
+    /// The principal whose cookie it is.
     public let principal: Principal
 
     public var description: String { "\(number): \(cookie) \(kind)" }

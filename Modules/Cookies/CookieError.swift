@@ -3,10 +3,13 @@ internal import SallyportCore
 
 /// Why a call on a jar was refused or failed. A load that meets such a failure ends with a `LoadError`.
 public struct CookieError: CodedError, Sendable {
+    /// What failed. Two errors are equal if their codes are.
     public let code: Code
     /// A description for people. It contains no name and no value of a cookie.
     public let message: String
+    /// The error that caused this one, such as the store's or an `AccessDenied`; nil if there is none.
     public let underlying: (any Error)?
+    /// The place in the library that made the error, for reports of faults.
     public let location: ErrorLocation
 
     init(

@@ -86,6 +86,8 @@ public struct CookieStage: LoadStage {
         }
     }
 
+    /// Says whether the jar's cookies would be sent, which may read them from the store. Nothing is said of a request
+    /// without cookies, or with a `Cookie` field of its own.
     public func explain(
         _ request: inout LoadRequest, in context: LoadContext, into explanation: inout LoadExplanation
     ) async {

@@ -59,8 +59,10 @@ struct Site: Hashable {
 
 /// Sites by the system's list of public suffixes, for modules that do not import this one.
 public struct PublicSuffixSites: SiteRules {
+    /// Uses the list of this machine, which is read once. Without a list, only names of one label are public suffixes.
     public init() {}
 
+    /// Whether both have the same registrable domain, or are equal. An address is a site of its own.
     public func isSameSite(_ one: Host, _ other: Host) -> Bool {
         one == other || Site.domain(of: one, .system) == Site.domain(of: other, .system)
     }
