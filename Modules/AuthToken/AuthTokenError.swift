@@ -6,10 +6,13 @@ public struct AuthTokenError: CodedError, Sendable {
     /// The error domain to which ``Code/number`` belongs.
     public static let domain = "GDAuthTokenDomain"
 
+    /// What failed. Two errors are equal if their codes are.
     public let code: Code
     /// A description for people. It contains no challenge, token or key.
     public let message: String
+    /// The error that caused this one, such as that of the request to the gateway; nil if there is none.
     public let underlying: (any Error)?
+    /// The place in the library that made the error, for reports of faults.
     public let location: ErrorLocation
 
     package init(
@@ -51,6 +54,7 @@ extension AuthTokenError {
         public static let noDelegate = Code(value: .noDelegate)
         /// The store of the instance's key failed; the underlying error is the store's.
         public static let store = Code(value: .store)
+        /// The task was cancelled.
         public static let cancelled = Code(value: .cancelled)
 
         public var description: String { value.rawValue }
