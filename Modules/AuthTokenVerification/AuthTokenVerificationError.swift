@@ -2,10 +2,13 @@ public import SallyportBase
 
 /// Why a token is not accepted, or could not be checked.
 public struct AuthTokenVerificationError: CodedError, Sendable {
+    /// What failed. Two errors are equal if their codes are.
     public let code: Code
     /// A description for logs. It contains no token, challenge, proof or user.
     public let message: String
+    /// The error that caused this one; nil if there is none.
     public let underlying: (any Error)?
+    /// The place in the library that made the error, for reports of faults.
     public let location: ErrorLocation
 
     package init(

@@ -44,6 +44,10 @@ public struct AuthTokenExpectation: Sendable, Hashable {
     /// The challenge that this server issued; nil if it issued none, or if ``AuthTokenSessions`` checks challenges.
     public var challenge: String?
 
+    /// - Parameters:
+    ///   - user: the user that the app sent beside the token.
+    ///   - server: the name of this server; empty if apps name none.
+    ///   - challenge: the one that this server issued; nil if it issued none.
     public init(user: String, server: String, challenge: String? = nil) {
         self.user = user
         self.server = server

@@ -14,6 +14,7 @@ public actor ChallengesInMemory: ChallengeStore {
     private var book: ChallengeBook
     private let clock: @Sendable () -> Int64
 
+    /// Empty. What it remembers is lost with the process, and is not known to other processes.
     public init() { self.init(limit: Self.limit, clock: WallClock.seconds) }
 
     package init(limit: Int, clock: @escaping @Sendable () -> Int64) {

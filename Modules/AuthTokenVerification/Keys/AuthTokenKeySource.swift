@@ -14,5 +14,6 @@ public struct FixedKeys: AuthTokenKeySource {
     /// - Parameter document: JSON as the gateway publishes it.
     public init(_ document: [UInt8]) { self.document = document }
 
+    /// The document, each time the same.
     public func fetchKeys() async throws -> [UInt8] { document }
 }

@@ -25,6 +25,9 @@ public actor PublishedKeys {
     private let source: any AuthTokenKeySource
     nonisolated let clock: @Sendable () -> Int64
 
+    /// Fetches nothing yet: the first token that is verified does. A fetch is cancelled after 30 s.
+    ///
+    /// - Parameter source: where the gateway's keys are fetched.
     public init(from source: any AuthTokenKeySource) {
         self.init(from: source, clock: WallClock.seconds)
     }

@@ -8,6 +8,10 @@ public struct PresentedProof: Sendable {
     /// The URL that the app requested, as the app knows it: behind a proxy it is not the one that arrives.
     public var url: String
 
+    /// - Parameters:
+    ///   - text: the value of the `DPoP` field; nil if the request has none.
+    ///   - method: the request's method.
+    ///   - url: the URL that the app requested.
     public init(_ text: String?, method: String, url: String) {
         self.text = text
         self.method = method

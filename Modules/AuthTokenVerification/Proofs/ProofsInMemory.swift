@@ -12,6 +12,7 @@ public actor ProofsInMemory: ProofMemory {
     private let limit: Int
     private let clock: @Sendable () -> Int64
 
+    /// Empty. What it remembers is lost with the process, and is not known to other processes.
     public init() { self.init(limit: Self.limit, clock: WallClock.seconds) }
 
     package init(limit: Int, clock: @escaping @Sendable () -> Int64) {
