@@ -63,6 +63,7 @@ public actor Reachability: InstancePart {
         (orders, order) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(8))
     }
 
+    /// The event loop: the actor's functions run on its thread.
     public nonisolated var unownedExecutor: UnownedSerialExecutor { unsafe loop.asUnownedSerialExecutor() }
 }
 
@@ -71,8 +72,11 @@ public actor Reachability: InstancePart {
 extension Reachability {
     /// The current state.
     public nonisolated var state: ReachabilityState { board.value ?? ReachabilityState() }
+    /// ``ReachabilityState/status`` of the current ``state``.
     public nonisolated var status: LinkStatus { state.status }
+    /// ``ReachabilityState/isNetworkAvailable`` of the current ``state``; false while it is not observed.
     public nonisolated var isNetworkAvailable: Bool { state.isNetworkAvailable }
+    /// ``ReachabilityState/isPushChannelAvailable`` of the current ``state``; false while it is not observed.
     public nonisolated var isPushChannelAvailable: Bool { state.isPushChannelAvailable }
 
     /// Each state from now on, beginning with the current one; every call makes a new sequence.
@@ -100,6 +104,7 @@ extension Reachability {
 }
 
 extension Reachability: InfrastructureStatus {
+    /// ``LinkStatus`` without the kind of interface; `unknown` while ``run()`` does not run.
     public nonisolated var infrastructure: InfrastructureState { infrastructureBoard.infrastructure }
 
     public nonisolated func infrastructureChanges() -> AsyncStream<InfrastructureState> {

@@ -49,10 +49,12 @@ extension ReachabilityState {
 public enum LinkStatus: Sendable, Hashable, CustomStringConvertible {
     /// Not observed: ``Reachability/run()`` does not run, or has not run long enough.
     case unknown
+    /// Observed, and no contact with the gateway.
     case notReachable
     /// By an interface of this kind; nil if the kernel does not say.
     case reachable(via: InterfaceKind?)
 
+    /// False also while it is not observed.
     public var isReachable: Bool { if case .reachable = self { true } else { false } }
 
     /// The number: 0 for not reachable or not observed, 1 for a wireless LAN, 2 for a mobile network, 3 wired, 4

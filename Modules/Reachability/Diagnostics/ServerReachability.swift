@@ -6,9 +6,11 @@ public struct ServerReachability: Sendable, Hashable {
     public struct Attempt: Sendable, Hashable {
         /// The relay, of a relayed way; nil for a direct one.
         public let relay: Endpoint?
+        /// The result as a number with a name.
         public let code: DiagnosticCode
         /// What failed, and how far the attempt had come; nil if the server was reached.
         public let failure: LoadError?
+        /// From the beginning of the attempt to its result.
         public let duration: Duration
 
         package init(relay: Endpoint?, code: DiagnosticCode, failure: LoadError?, duration: Duration) {
@@ -19,6 +21,7 @@ public struct ServerReachability: Sendable, Hashable {
         }
     }
 
+    /// The server that was tried.
     public let endpoint: Endpoint
     /// The route, and the rule that decided; nil if the app is not authorized.
     public let decision: RouteDecision?

@@ -28,13 +28,18 @@ public struct NameAnswer: Sendable, Hashable {
         public var description: String { rawValue.uppercased() }
     }
 
+    /// One record of the answer.
     public struct Record: Sendable, Hashable {
+        /// The content of a record.
         public enum Value: Sendable, Hashable {
+            /// Of type A or AAAA.
             case address(IPAddress)
+            /// Of type CNAME: another name for the queried one (RFC 1034 §3.6.2).
             case canonicalName(String)
             /// Among targets of the same priority, of which the lowest comes first, clients choose by weight.
             case service(target: String, port: UInt16, priority: UInt16, weight: UInt16)
         }
+        /// The content.
         public let value: Value
         /// How long the record is valid.
         public let timeToLive: Duration
@@ -42,6 +47,7 @@ public struct NameAnswer: Sendable, Hashable {
 
     /// The queried name, in A-labels and lower case.
     public let name: String
+    /// The queried type.
     public let type: RecordType
     /// Whether the name exists; an existing name may have no records of the type.
     public let exists: Bool
@@ -50,6 +56,7 @@ public struct NameAnswer: Sendable, Hashable {
     /// The records of the requested type.
     public let records: [Record]
 
+    /// The addresses among ``records``, in their order; empty for other types than A and AAAA.
     public var addresses: [IPAddress] {
         records.compactMap { if case .address(let address) = $0.value { address } else { nil } }
     }

@@ -5,10 +5,13 @@ internal import SallyportCore
 ///
 /// A name that does not exist is not an error: see ``NameAnswer/exists``.
 public struct NameError: CodedError, Sendable {
+    /// What failed. Two errors are equal if their codes are.
     public let code: Code
     /// A description for people.
     public let message: String
+    /// The error that caused this one; nil if there is none.
     public let underlying: (any Error)?
+    /// The place in the library that made the error, for reports of faults.
     public let location: ErrorLocation
 
     package init(
