@@ -229,6 +229,7 @@ public actor Kerberos: InstancePart {
 
 /// Information about a ticket: no key, and nothing that could be used to authenticate.
 public struct KerberosTicket: Sendable, Hashable {
+    /// The principal of the app for which the ticket was obtained; not the one of Kerberos, which is ``user``.
     public let principal: Principal
     /// `name@REALM`.
     public let user: String

@@ -3,10 +3,13 @@ internal import SallyportCore
 
 /// Why there is no ticket; the underlying error of the `LoadError` if a load needed one.
 public struct KerberosError: CodedError, Sendable {
+    /// What failed. Two errors are equal if their codes are.
     public let code: Code
     /// A description for people. It contains no password, key or ticket.
     public let message: String
+    /// The error that caused this one, such as the `LoadError` of the connection to a KDC; nil if there is none.
     public let underlying: (any Error)?
+    /// The place in the library that made the error, for reports of faults.
     public let location: ErrorLocation
 
     init(
@@ -34,14 +37,17 @@ extension KerberosError {
         public static let invalidName = Code(value: .invalidName)
         /// The realm refuses the password, or the key in the keytab.
         public static let wrongPassword = Code(value: .wrongPassword)
+        /// The realm does not know the user.
         public static let unknownUser = Code(value: .unknownUser)
         /// The realm has no such service: `HTTP/host` is not registered.
         public static let unknownService = Code(value: .unknownService)
         /// The password must be changed before it can be used.
         public static let passwordExpired = Code(value: .passwordExpired)
+        /// The realm has locked or disabled the user's account.
         public static let accountLocked = Code(value: .accountLocked)
         /// There is neither a valid ticket nor a way to obtain one.
         public static let noTicket = Code(value: .noTicket)
+        /// The ticket has expired.
         public static let ticketExpired = Code(value: .ticketExpired)
         /// The clocks of this machine and of the realm differ too much, and the realm's time is not known.
         public static let clockSkew = Code(value: .clockSkew)

@@ -5,7 +5,11 @@ public struct KerberosUser: Sendable, Hashable, CustomStringConvertible {
     /// The greatest length of name and realm together, in bytes.
     public static let maximumLength = 1024
 
+    /// The part before the last `@`: not empty, without spaces and control characters. A slash separates components, as
+    /// in `HTTP/host`.
     public let name: String
+    /// The part after the last `@`, in the case in which it was given: realms are usually upper case. Without spaces,
+    /// control characters, slashes, backslashes and colons.
     public let realm: String
 
     /// Reads `name@REALM`; the last `@` separates the two.

@@ -11,6 +11,7 @@ public struct NegotiateScheme: AuthenticationScheme {
     /// - Parameter kerberos: the source of tickets.
     public init(_ kerberos: Kerberos) { self.kerberos = kerberos }
 
+    /// `negotiate`.
     public var method: AuthenticationMethod { .negotiate }
 
     /// A token in a challenge ends an exchange; the next request begins a new one.
@@ -32,6 +33,7 @@ public struct NegotiateScheme: AuthenticationScheme {
         }
     }
 
+    /// The state for the service `HTTP/host` of the space's origin; nil if the origin is not one of `http` or `https`.
     public func makeSession(
         _ offered: OfferedScheme, in space: ProtectionSpace, of principal: Principal
     ) -> (any AuthenticationSession)? {
