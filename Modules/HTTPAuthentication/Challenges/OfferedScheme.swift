@@ -9,8 +9,10 @@ public struct OfferedScheme: Sendable, Hashable {
     /// The parameters: names in lower case, each once; values without quotes. At most 32.
     public var parameters: [String: String] = [:]
 
+    /// - Parameter name: in either case; without data and parameters until they are set.
     public init(name: String) { self.name = name.lowercased() }
 
+    /// The parameter `realm`, which names a part of the server (RFC 9110 §11.5); nil if there is none.
     public var realm: String? { parameters["realm"] }
 }
 

@@ -7,13 +7,17 @@ internal import SallyportLoading
 public struct DigestScheme: AuthenticationScheme {
     private let clientNonce: @Sendable () -> String
 
+    /// Each answer gets a client nonce of 128 random bits.
     public init() { self.init(clientNonce: Self.random) }
 
     /// - Parameter clientNonce: returns another unpredictable nonce each time.
     package init(clientNonce: @escaping @Sendable () -> String) { self.clientNonce = clientNonce }
 
+    /// `digest`.
     public var method: AuthenticationMethod { .digest }
 
+    /// Whether the challenge has what an answer needs: a nonce, a realm, and an algorithm and a quality of protection
+    /// that are known here.
     public func takes(_ offered: OfferedScheme) -> Bool { DigestChallenge(offered) != nil }
 
     /// The first challenge with SHA-256 or SHA-512-256, otherwise the first one. Servers list their preferred one first
@@ -24,8 +28,10 @@ public struct DigestScheme: AuthenticationScheme {
         return offers[index]
     }
 
+    /// 1 for SHA-256 and SHA-512-256, 0 for MD5, and -1 for a challenge that cannot be answered.
     public func strength(of offered: OfferedScheme) -> Int { DigestChallenge(offered)?.algorithm.strength ?? -1 }
 
+    /// The state for the challenge's nonce; nil for a challenge that cannot be answered.
     public func makeSession(
         _ offered: OfferedScheme, in space: ProtectionSpace, of principal: Principal
     ) -> (any AuthenticationSession)? {

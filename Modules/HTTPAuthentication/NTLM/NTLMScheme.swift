@@ -39,6 +39,7 @@ public struct NTLMScheme: ConnectionScheme {
         self.surroundings = surroundings
     }
 
+    /// `ntlm`.
     public var method: AuthenticationMethod { .ntlm }
 
     /// Without data, or with a challenge that can be answered.

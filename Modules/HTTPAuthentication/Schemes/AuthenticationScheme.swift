@@ -74,15 +74,21 @@ public protocol AuthenticationScheme: Sendable {
 }
 
 extension AuthenticationScheme {
+    /// The first.
     public func preferred(of offers: [OfferedScheme]) -> OfferedScheme? { offers.first }
+    /// 0 for each challenge.
     public func strength(of offered: OfferedScheme) -> Int { 0 }
+    /// Nil: the whole answer comes from ``AuthenticationScheme/authorization(answering:with:for:)``.
     public func makeSession(
         _ offered: OfferedScheme, in space: ProtectionSpace, of principal: Principal
     ) -> (any AuthenticationSession)? { nil }
+    /// True for each credential.
     public func takes(_ credential: Credential) -> Bool { true }
+    /// Nil: the app, or a default credential, answers.
     public func credentialAtHand(
         in space: ProtectionSpace, of principal: Principal
     ) async throws(LoadError) -> Credential? { nil }
+    /// Nil: no credential is sent unasked.
     public func scope(of url: RequestURL) -> String? { nil }
 
     /// The default for schemes with sessions, for which it is never called.

@@ -40,7 +40,9 @@ public protocol AuthenticationSession: AnyObject, Sendable {
 }
 
 extension AuthenticationSession {
+    /// Does nothing.
     public func refused(_ credential: Credential) async {}
+    /// Does nothing.
     public func end() async {}
 }
 

@@ -4,10 +4,13 @@ public import SallyportLoading
 
 /// Sends the user's name and password in clear text (RFC 7617), so it should be used over TLS only.
 public struct BasicScheme: AuthenticationScheme {
+    /// Has no settings; whether Basic may be used over plain `http` is a setting of the load.
     public init() {}
 
+    /// `basic`.
     public var method: AuthenticationMethod { .basic }
 
+    /// Whether the challenge has parameters, or nothing, but no data in place of them.
     public func takes(_ offered: OfferedScheme) -> Bool { offered.token68 == nil }
 
     /// Always UTF-8, which is the only charset that a server may name (§2.1).
