@@ -37,6 +37,7 @@ public actor Door: InstancePart {
 
     // The listening sockets, and all that is known of connections, belong to the thread of the loop.
     private nonisolated let loop = EventLoopGroup.shared.next()
+    /// The event loop: the actor's functions run on its thread.
     public nonisolated var unownedExecutor: UnownedSerialExecutor { unsafe loop.asUnownedSerialExecutor() }
 
     private let configuration: DoorConfiguration

@@ -17,15 +17,19 @@ public struct DoorConfiguration: Sendable {
     public var credential: DoorCredential?
     /// Whether `GET /proxy.pac` is answered with the file by which browsers find the door.
     public var servesProxyFile = false
+    /// The limits, each with a default.
     public var limits = DoorLimits()
     /// Called with the record of each connection when it is over, on any thread; must not block.
     public var onRecord: (@Sendable (DoorRecord) -> Void)?
 
+    /// - Parameter places: by default, a free port of 127.0.0.1.
     public init(listeningOn places: [DoorPlace] = [.loopback()]) { self.places = places }
 
     /// A place whose connections all lead to one server, like `ssh -L`.
     public struct Forward: Sendable, Hashable {
+        /// Where programs connect.
         public var place: DoorPlace
+        /// The server, which the policy must allow like any other.
         public var target: Endpoint
 
         public init(from place: DoorPlace, to target: Endpoint) {
@@ -57,5 +61,6 @@ public struct DoorLimits: Sendable, Hashable {
     /// The longest time without a byte in either direction; no limit if nil.
     public var idleTimeout: Duration?
 
+    /// The default limits, as each property states them.
     public init() {}
 }

@@ -2,9 +2,13 @@ public import SallyportBase
 
 /// Why a door could not be opened.
 public struct DoorError: CodedError, Sendable {
+    /// What failed. Two errors are equal if their codes are.
     public let code: Code
+    /// A description for people. It contains no credential.
     public let message: String
+    /// The error that caused this one; nil if there is none.
     public let underlying: (any Error)?
+    /// The place in the library that made the error, for reports of faults.
     public let location: ErrorLocation
 
     init(

@@ -19,8 +19,9 @@ public struct DoorRecord: Sendable, Hashable, Codable {
     public var route: String?
     /// What of the policy decided, as `explain` says it.
     public var rule: String?
-    /// Bytes from the program to the server, and back.
+    /// Bytes from the program to the server.
     public var sent = 0
+    /// Bytes from the server to the program.
     public var received = 0
     /// `complete`; the code of a `LoadError`; or why the door itself refused: `notAdmitted`,
     /// `credentialMissing`, `credentialRefused`, `originForm`, `unknownAddress`, `tooSlow` and others.

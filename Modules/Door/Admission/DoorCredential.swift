@@ -7,6 +7,7 @@ public struct DoorCredential: Sendable, Hashable {
     /// The user name for programs that need one beside the password.
     public static let user = "sallyport"
 
+    /// 43 to 255 letters, digits, hyphens and underscores; 43 for a new one, the base64url of 32 random bytes.
     public let password: Redacted<String>
 
     /// Makes a new credential from the system's random numbers.
