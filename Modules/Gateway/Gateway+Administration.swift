@@ -154,7 +154,9 @@ extension Gateway {
 extension Gateway {
     /// An installation of an application that a user activated.
     public struct Instance: Sendable, Hashable, Identifiable {
+        /// The identifier of the installation: a UUID in lower case.
         public let id: String
+        /// The id of the user who activated it, as the directory has it.
         public let user: String
         /// The application's identifier.
         public let entitlement: String
@@ -177,6 +179,7 @@ extension Gateway {
     public enum Withdrawal: String, Sendable, Hashable, Codable, CaseIterable {
         /// The instance may reach nothing; its data stays accessible to it.
         case block
+        /// Ends a block; the instance may reach again what the policy allows.
         case unblock
         /// The instance may reach nothing and drops its keys from memory; its data is kept, encrypted.
         case lock

@@ -62,6 +62,8 @@ extension Gateway {
         case control
         /// Tunnels only, as control gateways say. It has no part of the fleet's data and none of its keys.
         case relay
+        /// What ``control`` and ``relay`` do, in one process and from one folder: the default. It follows no other
+        /// gateway's feed.
         case both
         /// Judges the tunnels of a foreign relay on this machine, by ``Configuration/relayGuard``, as control gateways say.
         /// Has a relay's folder, and no listener of its own but that of its metrics.

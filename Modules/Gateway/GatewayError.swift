@@ -61,6 +61,9 @@ public struct GatewayError: CodedError, Sendable {
         public static let ended = Code(value: .ended)
         /// The task was cancelled.
         public static let cancelled = Code(value: .cancelled)
+        /// An unforeseen condition: an error without a code of its own, data of the gateway that lack a part, or an
+        /// unexpected answer of the running gateway. The message names it; ``GatewayError/underlying`` has the cause if
+        /// there is one.
         public static let internalFailure = Code(value: .internalFailure)
 
         public var description: String { value.rawValue }
@@ -74,10 +77,13 @@ public struct GatewayError: CodedError, Sendable {
         private init(value: Value) { self.value = value }
     }
 
+    /// What failed. Two errors are equal if their codes are.
     public let code: Code
     /// A description for the administrator or the client. It contains no secret.
     public let message: String
+    /// The error that caused this one, such as the store's or the database's; nil if there is none.
     public let underlying: (any Error)?
+    /// The place in the source that made the error, for reports of faults.
     public let location: ErrorLocation
     /// After how many seconds another try may have success; nil if that is not known.
     let retryAfter: Int?

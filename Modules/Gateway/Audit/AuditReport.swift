@@ -4,8 +4,9 @@ public struct AuditReport: Sendable, Hashable, Codable {
     public struct Chain: Sendable, Hashable, Codable {
         /// As in ``AuditEntry/chain``.
         public let chain: String
-        /// The numbers of the first and the last entry; the last is below the first if there is none.
+        /// The number of the first entry.
         public let first: Int64
+        /// The number of the last entry; below ``first`` if there is none.
         public let last: Int64
     }
 
@@ -21,6 +22,7 @@ public struct AuditReport: Sendable, Hashable, Codable {
 
     /// Something that is not as it was written.
     public struct Fault: Sendable, Hashable, Codable {
+        /// What is wrong with an entry, or with the newest checkpoint.
         public enum Kind: String, Sendable, Hashable, Codable {
             /// The entry is not there, and later ones are.
             case missing
@@ -42,14 +44,17 @@ public struct AuditReport: Sendable, Hashable, Codable {
 
         /// As in ``AuditEntry/chain``; empty for ``Kind/unsigned``.
         public let chain: String
-        /// The first entry concerned, and the last.
+        /// The number of the first entry concerned.
         public let number: Int64
+        /// The number of the last entry concerned; equal to ``number`` for a single one.
         public let through: Int64
+        /// What is wrong.
         public let kind: Kind
         /// What told.
         public let origin: Origin?
     }
 
+    /// Each chain of the store.
     public internal(set) var chains: [Chain] = []
     /// The first hundred of each chain.
     public internal(set) var faults: [Fault] = []

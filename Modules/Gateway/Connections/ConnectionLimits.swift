@@ -13,6 +13,7 @@ public struct ConnectionLimits: Sendable, Hashable {
     /// How the descriptors of the process are divided.
     package var descriptors = DescriptorShares()
 
+    /// The default limits, as each property states them.
     public init() {}
 }
 
