@@ -4,12 +4,17 @@
 /// Two errors are equal where their codes are. `description` is for users and logs and holds no secret;
 /// `debugDescription` adds cause and place.
 public protocol CodedError: Error, Hashable, CustomStringConvertible, CustomDebugStringConvertible {
+    /// What an error of this type may say; its `description` is the code's name.
     associatedtype Code: Hashable, CustomStringConvertible, Sendable
 
+    /// What failed.
     var code: Code { get }
     /// A description for people. It contains no key, token, header value, body, cookie or query.
     var message: String { get }
+    /// The error that caused this one; nil if there is none. For logs: which errors it can be is not promised unless
+    /// the code says so.
     var underlying: (any Error)? { get }
+    /// The place in the source that made the error.
     var location: ErrorLocation { get }
 }
 

@@ -7,6 +7,7 @@ public struct Redacted<Value: Sendable>: Sendable, CustomStringConvertible, Cust
 {
     private let value: Value
 
+    /// - Parameter value: the secret. Its own copies elsewhere stay as they are.
     public init(_ value: Value) { self.value = value }
 
     /// The secret itself.
