@@ -50,6 +50,7 @@ public final class EventLoop: TaskExecutor, CustomStringConvertible {
 // MARK: Executor
 
 extension EventLoop {
+    /// Runs a job of an actor or a task on the loop's thread, after what was enqueued before.
     public func enqueue(_ job: consuming ExecutorJob) { inbox.require(.task(UnownedJob(job))) }
 
     /// Runs `body` on the loop, after what was enqueued before.
@@ -60,6 +61,7 @@ extension EventLoop {
     /// - Returns: whether it will run.
     package func executeIfRunning(_ body: @escaping @Sendable () -> Void) -> Bool { inbox.enqueue(.closure(body)) }
 
+    /// The executor of tasks that prefer the loop: the loop itself.
     public func asUnownedTaskExecutor() -> UnownedTaskExecutor { unsafe UnownedTaskExecutor(ordinary: self) }
 
     /// The executor of actors on the loop. It differs from the executor of tasks, which is the loop itself, so that a

@@ -7,6 +7,7 @@ public final class EventLoopGroup: Sendable {
     public static let shared = EventLoopGroup(
         count: max(1, Int(sysconf(Int32(_SC_NPROCESSORS_ONLN))) / 2), name: "sallyport")
 
+    /// The group's loops, each with its thread; never empty.
     public let loops: [EventLoop]
     private let turn = Atomic<UInt>(0)
 
