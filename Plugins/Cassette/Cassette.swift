@@ -26,8 +26,11 @@ public import SallyportURLLoading
 /// Errors of loads are `LoadError`; those of the cassette have the code `handlerFailed` and a ``CassetteError`` as the
 /// underlying error. May be used from anywhere, by several sessions at once.
 public actor Cassette: RequestHandler {
+    /// Whether loads reach the network.
     public enum Mode: Sendable, Hashable {
+        /// Every load reaches the network, and is recorded.
         case record
+        /// No load reaches the network: the file answers.
         case replay
         /// Replays the file if it exists, otherwise records it.
         case recordIfMissing
@@ -96,8 +99,14 @@ public actor Cassette: RequestHandler {
 // MARK: Loading
 
 extension Cassette {
+    /// Whether the URL is one of `http` or `https`.
     public nonisolated func canHandle(_ request: LoadRequest) -> Bool { request.url.endpoint != nil }
 
+    /// Records the load, or answers it from the file. The request's body is read first, up to
+    /// ``CassetteSettings/bodyLimit``.
+    ///
+    /// - Throws: `LoadError`: while recording, that of the load itself; `handlerFailed` with a ``CassetteError`` as the
+    ///   underlying error if the cassette is the cause, such as `notRecorded`.
     public nonisolated func load(_ request: LoadRequest, into response: ResponseWriter) async throws {
         let body = try await request.body?.collect(upTo: settings.bodyLimit)
         if isRecording {

@@ -4,10 +4,13 @@ internal import SallyportCore
 /// Why a cassette cannot replay or record. A load that fails because of it throws a `LoadError` with the code
 /// `handlerFailed` and this as its underlying error.
 public struct CassetteError: CodedError, Sendable {
+    /// What failed. Two errors are equal if their codes are.
     public let code: Code
     /// A description for people. It contains no header value, body or query.
     public let message: String
+    /// The error that caused this one, such as a decoder's; nil if there is none.
     public let underlying: (any Error)?
+    /// The place in the library that made the error, for reports of faults.
     public let location: ErrorLocation
 
     init(
@@ -39,6 +42,7 @@ public struct CassetteError: CodedError, Sendable {
         public static let unsupportedVersion = Code(value: .unsupportedVersion)
         /// The file, or a body, is longer than its limit.
         public static let tooLarge = Code(value: .tooLarge)
+        /// More exchanges than ``CassetteSettings/exchangeLimit``, in a file or while recording.
         public static let tooManyExchanges = Code(value: .tooManyExchanges)
 
         public var description: String { value.rawValue }

@@ -6,7 +6,9 @@ internal import SallyportCore
 public struct CassetteSettings: Sendable {
     /// The message whose body is redacted.
     public enum Side: Sendable, Hashable {
+        /// The body that is sent.
         case request
+        /// The body of the answer.
         case response
     }
 
@@ -34,6 +36,7 @@ public struct CassetteSettings: Sendable {
     /// The most exchanges that are recorded. A load that fails does not count.
     public var exchangeLimit = 1000
 
+    /// The default settings, as each property states them.
     public init() {}
 
     /// Fields with credentials, in requests and answers: never recorded.

@@ -7,9 +7,11 @@ public struct RecordedExchange: Sendable, Hashable, Codable, CustomStringConvert
     let request: RecordedRequest
     let response: RecordedAnswer
 
+    /// The request's method.
     public var method: String { request.method }
     /// Without a fragment; the values of secret parameters are replaced.
     public var url: String { request.url }
+    /// The answer's status code.
     public var status: Int { response.status }
 
     /// Method and URL, without the query.

@@ -9,8 +9,10 @@ public struct Recording: Sendable {
     public static let version = 1
     static let format = "sallyport-cassette"
 
+    /// In the order in which they began; at most ``CassetteSettings/exchangeLimit``.
     public internal(set) var exchanges: [RecordedExchange]
 
+    /// No exchanges.
     public init() { exchanges = [] }
     init(_ exchanges: [RecordedExchange]) { self.exchanges = exchanges }
 

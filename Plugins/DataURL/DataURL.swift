@@ -22,6 +22,7 @@ public struct DataURL: Sendable, Hashable {
 
     /// A value for `Content-Type`: type, subtype and names in lower case; values quoted unless they are tokens.
     public let mediaType: String
+    /// The decoded data; may be empty.
     public let bytes: [UInt8]
 
     /// - Throws: `LoadError` with the code `invalidRequest` if the text is not a URL of at most ``maximumLength``

@@ -20,8 +20,13 @@ public struct DataURLHandler: ProtocolHandler {
 
     public init() {}
 
+    /// Whether the scheme is `data`.
     public static func canHandle(_ request: LoadRequest) -> Bool { request.url.scheme == "data" }
 
+    /// Decodes the URL and answers with its data, in chunks of at most 16 KiB. Makes no connection.
+    ///
+    /// - Throws: `LoadError` with the code `invalidRequest` for another method than `GET` and `HEAD`, for a body, and
+    ///   for a URL that ``DataURL`` refuses.
     public func load(_ request: LoadRequest, into response: ResponseWriter) async throws {
         guard request.method == .get || request.method == .head, request.body == nil else {
             throw LoadError(.invalidRequest, "A data URL is read with GET or HEAD, without a body.")

@@ -53,6 +53,9 @@ public final class PKCS11Identity: IdentitySigner {
     /// The identity for TLS.
     public var clientIdentity: ClientIdentity { ClientIdentity(certificates: certificates, signer: self) }
 
+    /// Has the token sign. Takes as long as the token does; all uses of tokens in the process take turns.
+    ///
+    /// - Throws: the token's error, such as one that was removed: the handshake fails with `tlsFailed`.
     public func signature(of input: [UInt8], by operation: SigningOperation) throws -> [UInt8] {
         let mechanism: UInt =
             switch operation {

@@ -25,6 +25,7 @@ public struct PKCS11Protector: KeyProtector {
     public let token: String
     /// The label of the secret in the token. The secret is created with a new store if it is missing.
     public let keyLabel: String
+    /// `pkcs11`.
     public var kind: String { "pkcs11" }
 
     private let pin: Redacted<String>
@@ -42,11 +43,18 @@ public struct PKCS11Protector: KeyProtector {
         self.pin = Redacted(pin)
     }
 
+    /// Creates the secret in the token unless it has one with the label.
+    ///
+    /// - Throws: as ``wrappingKey(parameters:)``.
     public func makeWrappingKey() throws(StoreError) -> (key: SymmetricKey, parameters: [UInt8]) {
         let salt = unsafe SymmetricKey(size: .bits256).withUnsafeBytes { unsafe Array($0) }
         return (try wrappingKey(salt: salt, makesKey: true), salt)
     }
 
+    /// Has the token compute the key from its secret.
+    ///
+    /// - Throws: `unsupportedFormat` for the parameters of another version; `wrongKey` if the PIN is wrong;
+    ///   `keyUnavailable` if the token cannot be used, or has no such secret.
     public func wrappingKey(parameters: [UInt8]) throws(StoreError) -> SymmetricKey {
         guard parameters.count == 32 else {
             throw StoreError(.unsupportedFormat, "The token's parameters are of another version.")

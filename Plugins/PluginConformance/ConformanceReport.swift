@@ -16,6 +16,7 @@ public struct ConformanceReport: Sendable, CustomStringConvertible {
 
 /// One rule that a handler violated.
 public struct Violation: Sendable, Hashable, CustomStringConvertible {
+    /// Which rule it is.
     public let rule: Rule
     /// The name of the sample; nil if the violation concerns all of them.
     public let sample: String?

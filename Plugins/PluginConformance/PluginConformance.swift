@@ -40,6 +40,11 @@ public struct PluginConformance: Sendable {
     let subject: Subject
     let samples: [SampleRequest]
 
+    /// Tests a handler type, of which each load makes an instance.
+    ///
+    /// - Parameters:
+    ///   - handler: the type.
+    ///   - samples: the requests to load; give one of each kind.
     public init(_ handler: any ProtocolHandler.Type, samples: [SampleRequest]) {
         subject = Subject(handler)
         self.samples = samples

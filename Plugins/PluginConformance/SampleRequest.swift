@@ -24,7 +24,9 @@ public struct SampleRequest: Sendable {
 
     /// The sample's name in a report.
     public let name: String
+    /// What is loaded.
     public let request: LoadRequest
+    /// How the load must end.
     public let expectation: Expectation
     let hold: Hold?
 

@@ -38,6 +38,7 @@ public protocol UnixSocketAccess: Sendable {
 public struct UnixSocketHandler<Access: UnixSocketAccess>: ProtocolHandler {
     public init() {}
 
+    /// Whether the scheme is ``UnixSocketURL/scheme``.
     public static func canHandle(_ request: LoadRequest) -> Bool { request.url.scheme == UnixSocketURL.scheme }
 
     /// The URL with the socket's path escaped in a unique way, and the target without dot segments and fragment. An
@@ -48,6 +49,10 @@ public struct UnixSocketHandler<Access: UnixSocketAccess>: ProtocolHandler {
         return request
     }
 
+    /// Sends the request over the socket, and passes the answer on as it arrives.
+    ///
+    /// - Throws: `LoadError`: `invalidRequest` for a URL that ``UnixSocketURL`` refuses; `refusedByPolicy` for a socket
+    ///   that the app does not allow; otherwise as an HTTP exchange.
     public func load(_ request: LoadRequest, into response: ResponseWriter) async throws {
         let address = try UnixSocketURL(request.url)
         guard Access.allowedSockets.contains(address.socket) else {

@@ -7,6 +7,7 @@ public import SallyportCore
 /// absolute, without empty segments, `.` and `..`, must not end with a slash, must be UTF-8 without NUL, and may have
 /// at most ``maximumSocketLength`` bytes. Sockets in the abstract name space, user names and ports are refused.
 public struct UnixSocketURL: Sendable, Hashable {
+    /// `http+unix`, in lower case; a URL's scheme may be in either.
     public static let scheme = "http+unix"
     /// The longest path of a socket, in bytes: the capacity of `sun_path` without its NUL (unix(7)).
     public static let maximumSocketLength = 107
