@@ -11,7 +11,7 @@ internal import SallyportWire
 ///
 /// ```swift
 /// let token = try await sallyport.authTokens.token(challenge: challenge, serverName: "reports.corp.example")
-/// var request = LoadRequest.get("https://reports.corp.example/today")
+/// var request = try LoadRequest.get("https://reports.corp.example/today")
 /// request.headerFields[AuthToken.fieldName] = token.text.reveal()
 /// ```
 ///

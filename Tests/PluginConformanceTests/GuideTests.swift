@@ -69,7 +69,7 @@ struct GreetHandler: RequestHandler {
     }
 }
 
-/// Names the caller in every request, and what answered in every answer.
+/// Sends the name of the app with every request, and removes the name of the server from every answer.
 struct NamingHandler: RequestHandler {
     func canHandle(_ request: LoadRequest) -> Bool { request.url.endpoint != nil }
 

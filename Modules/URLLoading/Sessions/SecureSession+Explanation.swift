@@ -6,7 +6,7 @@ extension SecureSession {
     /// cookies, cache. No connection is made, nothing is sent and nothing changes.
     ///
     /// ```swift
-    /// print(await session.explain(.get("https://reports.corp.example/today")))
+    /// print(try await session.explain(.get("https://reports.corp.example/today")))
     /// ```
     ///
     /// If the request would be refused, `LoadExplanation.refusal` has the error.

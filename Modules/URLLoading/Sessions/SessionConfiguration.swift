@@ -13,9 +13,10 @@ public struct SessionConfiguration: Sendable {
     public var resourceTimeout: Duration = .seconds(7 * 24 * 60 * 60)
     /// The longest time from the start to a connection over which the request can be sent.
     public var connectTimeout: Duration = .seconds(10)
-    /// Whether a load that finds no connection (`cannotFindHost`, `cannotConnect`, `relayUnreachable`) waits for one
-    /// instead of failing, where its request does not say. Nothing of it was sent by then. It is tried again when the
-    /// infrastructure returns, else after pauses that grow to 30 s, until its resource time-out.
+    /// Whether a load that finds no connection (`cannotFindHost`, `cannotConnect`, `relayUnreachable`,
+    /// `proxyUnreachable`) waits for one instead of failing, unless its request says otherwise. Nothing of it was sent by
+    /// then. It is tried again when the infrastructure returns, else after pauses that grow to 30 s, until its resource
+    /// time-out.
     public var waitsForConnectivity = false
     /// How many connections the session has with one origin at once, for each principal, and on machines with four
     /// cores or more for each of the SDK's event loops. Further loads wait for one of them, in their order, until

@@ -6,7 +6,7 @@ public import SallyportLoading
 /// A load under the app's control: it can be suspended, observed, prioritised and cancelled.
 ///
 /// ```swift
-/// let task = session.downloadTask(for: .get("https://reports.corp.example/archive"), to: "/srv/archive")
+/// let task = try session.downloadTask(for: .get("https://reports.corp.example/archive"), to: "/srv/archive")
 /// task.resume()
 /// for await progress in task.received { print(progress.fraction ?? 0) }
 /// let head = try await task.value
