@@ -30,9 +30,12 @@ extension Authorization {
     ///   - version: The app's version, if no ``ApplicationIdentity`` names it; if nil, the highest entitled one.
     ///   - waits: whether a gateway that is unreachable, or says that it is not ready, is tried without limit, instead of
     ///     within 30 s, 3 times if it is unreachable.
-    /// - Throws: ``AuthorizationError`` with the result -601, -602 or -603; `alreadyActivated`, also while another call
-    ///   goes on; -102 if the gateway took the request and issued no certificate that counts; -105 if the user is not
-    ///   entitled to the version; -606 if the link is for another app.
+    /// - Throws: ``AuthorizationError``: -101 if the link is invalid; `invalidApplication` if the version is;
+    ///   `alreadyActivated`, also while another call goes on; -601, -602 or -603 if the gateway cannot be reached, refuses
+    ///   the link, or the exchange with it fails; -600 if the certificate request could not be made; -102 if the gateway
+    ///   took the request and issued no certificate that counts; -105 if the user is not entitled to the version; -606 if
+    ///   the link is for another app; -100 if the store failed; `cancelled`. Once the store is activated, the errors of
+    ///   ``authorize()`` except `unreachable` and `communicationFailed`: then only that is to be called again.
     @discardableResult
     public func activate(
         link text: String, version: String? = nil, waits: Bool = false

@@ -47,7 +47,8 @@ extension AuthorizationError {
         }
         private let value: Value
 
-        /// The store is activated for another application. Nothing was changed or sent.
+        /// The store is activated for another application: nothing was changed or sent. Or the activation link is for
+        /// another application, which can still use it.
         public static let wrongApplication = Code(value: .wrongApplication)
         /// An entitlement id or version has an invalid form.
         public static let invalidApplication = Code(value: .invalidApplication)

@@ -53,9 +53,10 @@ public struct GatewayError: CodedError, Sendable {
         public static let cannotBind = Code(value: .cannotBind)
         /// A directory or a socket could not be created.
         public static let fileSystem = Code(value: .fileSystem)
-        /// The running gateway does not answer on its administration socket.
+        /// What must answer does not: the running gateway at its administration socket, the fleet's database, or the
+        /// gateway that a relay follows.
         public static let unreachable = Code(value: .unreachable)
-        /// The store of the data folder failed; ``GatewayError/underlying`` is the `StoreError`.
+        /// The store failed: the data folder's (``GatewayError/underlying`` is the `StoreError`) or the fleet's database.
         public static let store = Code(value: .store)
         /// The gateway was shut down.
         public static let ended = Code(value: .ended)

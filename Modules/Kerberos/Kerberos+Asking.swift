@@ -25,7 +25,7 @@ extension Kerberos {
         return tickets
     }
 
-    /// The same without asking the app.
+    /// The tickets that are already known or stored; asks no KDC.
     func ticketsAtHand(
         for service: ServiceName, of owner: TicketOwner, password: Redacted<String>?
     ) throws(KerberosError) -> ServiceTickets? {

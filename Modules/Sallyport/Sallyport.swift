@@ -155,10 +155,12 @@ public final class Sallyport: Sendable {
 
     // MARK: Authorization
 
-    /// Authorizes the app and enables secure communication. The app must have been activated with `sallyport activate
-    /// LINK`.
+    /// Authorizes the app, enables secure communication, and opens the door if there is one. The app must have been
+    /// activated, with `sallyport activate LINK` or `authorization.activate(link:)`.
     ///
-    /// Fetches the configuration if the gateway answers within 5 s; otherwise the stored one is used, within the lease.
+    /// Fetches the configuration if the gateway, or another one of its fleet, answers within 5 s; otherwise the stored
+    /// one is used, within the lease. Cancelling the task ends the waiting with `cancelled`: the stored configuration is
+    /// not used then, nothing is enabled and no door is opened.
     ///
     /// - Throws: `AuthorizationError`, with its result code; `DoorError` if the door cannot be opened.
     public func authorize() async throws {

@@ -63,6 +63,7 @@ package final class Transport: Sendable {
         }
     }
 
+    /// `exchange` is always inlined, and so cannot call itself.
     private func exchangeAgain(
         _ request: ExchangeRequest, via path: ConnectionPath
     ) async throws(LoadError) -> ExchangeResponse {

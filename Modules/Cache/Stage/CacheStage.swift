@@ -7,9 +7,9 @@ internal import Synchronization
 /// Answers requests from the cache where RFC 9111 and the request allow it, and stores what may be stored.
 ///
 /// Stands below the stages that put cookies and credentials into requests, so that `Vary` sees what would be sent, and
-/// above Routing. Before each use of an entry it asks the gate for the present route: `deny` is refused, and an entry
-/// is used only for the kind of route by which it came. An entry is used only in sessions with the same trust settings
-/// and the same client certificate as the session that loaded it.
+/// above the connector. Before each use of an entry it asks the gate for the present route: `deny` is refused, and an
+/// entry is used only for the kind of route by which it came. An entry is used only in sessions with the same trust
+/// settings and the same client certificate as the session that loaded it.
 public struct CacheStage: LoadStage {
     private let shared: SharedCache
     private let gate: any AccessGate

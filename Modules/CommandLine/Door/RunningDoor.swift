@@ -29,7 +29,7 @@ struct RunningDoor {
     static func places(of store: String) throws -> [DoorPlace] {
         var pipe: [Int32] = [-1, -1]
         guard let door = RunningDoor(store: store), Glibc.pipe(&pipe) == 0 else { throw lost }
-        // Of a failure this process tells itself.
+        // The door's own error text is dropped: this process reports the failure.
         let nothing = open("/dev/null", O_RDWR | O_CLOEXEC)
         defer { close(nothing) }
         let status = try door.run(

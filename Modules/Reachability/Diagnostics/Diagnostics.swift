@@ -45,9 +45,9 @@ public struct Diagnostics: Sendable {
         return await check.run(through: connector).map { explained($0, since: before) }
     }
 
-    /// Tries to reach the gateway's control port, over a new connection.
+    /// Tries to reach the control port of the gateway, or of another one of its fleet, over a new connection.
     ///
-    /// - Returns: the only attempt, since there is one control port.
+    /// - Returns: one attempt for the whole fleet: the gateways are asked as for any request, and the first answer counts.
     public func reachConsole(within limit: Duration = .seconds(10)) async -> ServerReachability.Attempt {
         let (start, before) = (ContinuousClock.now, reachability?.networkVersion)
         var failure: LoadError?

@@ -278,7 +278,7 @@ struct FieldList {
     private let remembers: Bool
     /// The fields of this block; behind them, if it remembers, those of the block before.
     private var list = HTTPFields()
-    /// Those of the fields, if it remembers.
+    /// The lines of the fields in `list`, if it remembers them.
     private var lines: [Line] = []
     private var count = 0
     /// The length of this block's lines, in bytes.
@@ -347,7 +347,7 @@ struct FieldList {
         let end = value.lastIndex { $0 != 32 && $0 != 9 }.map { $0 + 1 } ?? 0
         let last = count - 1
         list[last] = HTTPField(name: list[last].name, lenientValue: value[..<end])
-        // The field is now of more lines than this one.
+        // The field now comes from several lines, so this line alone must not be taken for it in the next head.
         if last < lines.count { lines[last].bytes = [] }
     }
 

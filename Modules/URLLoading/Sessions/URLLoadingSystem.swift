@@ -23,7 +23,7 @@ public final class URLLoadingSystem: InstancePart {
 
     /// - Parameters:
     ///   - gate: says whether and how the app may connect.
-    ///   - stages: a session's stages between Decoding and Routing, from the top down.
+    ///   - stages: a session's stages between Decoding and the connector, from the top down.
     ///   - decisions: keeps decisions to trust a server for good; if nil, they last as long as the instance.
     ///   - controlTLSVersions: the versions offered to servers besides TLS 1.2 and 1.3.
     ///   - principalKey: 32 secret bytes by which principals are named after requests' own `Authorization` fields, see
@@ -62,7 +62,7 @@ public final class URLLoadingSystem: InstancePart {
     ///
     /// - Parameters:
     ///   - connector: is shut down by its creator, after the sessions.
-    ///   - stages: a session's stages between Decoding and Routing, from the top down.
+    ///   - stages: a session's stages between Decoding and the connector, from the top down.
     ///   - principalKey: 32 secret bytes by which principals are named after requests' own `Authorization` fields, see
     ///     ``SessionConfiguration/principal``; if nil, the names last as long as the instance.
     ///   - infrastructure: says when a load that waits for a relay is tried again; if nil, it is tried again after
