@@ -177,11 +177,11 @@ let package = Package(
         module(
             "SecureStore", touching: .touchesC,
             dependencies: ["SallyportBase", "CLMDB", "CSecureStore", .crypto, .cryptoExtras]),
+
+        // Level 3
         module(
             "Wire",
             dependencies: ["SallyportBase", "SallyportCore", "SallyportLoading", .crypto, .asn1, .structuredFields]),
-
-        // Level 3
         module("Loading", dependencies: ["SallyportBase", "SallyportCore", .logging, .httpTypes]),
         module(
             "SocketDiagnosis", touching: .touchesC,
@@ -199,7 +199,6 @@ let package = Package(
             "AuthTokenVerification",
             dependencies: ["SallyportBase", "SallyportCore", "SallyportWire", .crypto, .httpTypes]),
 
-        // Level 4
         module(
             "Authorization",
             dependencies: [

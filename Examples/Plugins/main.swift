@@ -1,5 +1,3 @@
-import Glibc
-import HTTPTypes
 // Plugins: one session that loads from a URL that carries its answer, and from a daemon at a Unix socket; and one that
 // records what it loads, or plays what it recorded.
 //
@@ -8,6 +6,9 @@ import HTTPTypes
 // For example `Plugins /run/docker.sock /version`. The app lists the socket that it means; every other one is refused,
 // and so is the whole network. With a URL and the file of a cassette it loads the URL once and records the exchange; run
 // again, it plays that, and needs the server no more. It ends within 20 s, whatever the daemon and the server do.
+
+import Glibc
+import HTTPTypes
 import SallyportBase
 import SallyportCassette
 import SallyportCore

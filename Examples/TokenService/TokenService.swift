@@ -1,14 +1,15 @@
-import Glibc
-import Hummingbird
-import Logging
-import SallyportAuthTokenVerification
-import SallyportCore
 // A service that trusts tokens: apps behind the gateway use it without a password of their own.
 //
 //     GATEWAY=gateway.corp.example:17433 GATEWAY_CA=ca.pem SERVER_NAME=reports.corp.example swift run TokenService
 //
 // CHECK=online asks the gateway for each request, USE=session takes a token until it expires or the app logs out, and
 // PROOF=required demands a proof of the instance's key. Docs/AuthTokens.md has the sequences.
+
+import Glibc
+import Hummingbird
+import Logging
+import SallyportAuthTokenVerification
+import SallyportCore
 import SallyportLoading
 
 /// What the service is told by its environment.
