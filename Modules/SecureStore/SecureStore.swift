@@ -159,6 +159,9 @@ public final class SecureStore: Sendable {
     /// Destroys the keys, then the data, and closes the store. Once the destruction of the keys is synced, nothing in
     /// the directory is readable; the next ``open(at:protectedBy:options:)`` finishes an interrupted wipe.
     ///
+    /// New reads and writes are refused from the call on. Those that are under way or queued go on, and only the
+    /// removal of the data waits for them: the process may end in a closure that runs for long.
+    ///
     /// A store that was closed is wiped too, unless it has been opened again since. A second call waits for the end of
     /// the first, and does nothing if that has succeeded. If a wipe fails, the store stays unusable and claims its
     /// directory until it is closed or wiped.
@@ -172,18 +175,25 @@ public final class SecureStore: Sendable {
         guard let writer else { throw StoreError(.readOnly, "The store was opened read-only.") }
         await upkeep.beginWipe()
         defer { if upkeep.endWipe() { close() } }
-        writer.stop { [closing] in closing.endWaiting() }
-        environment.close()
         guard !upkeep.isWiped else { return }
-        try destroy()
+        var wipe = StoreWipe(of: path)
+        // Closures of the app may run for long, and the process may end in one: they are waited for last.
+        environment.refuse()
+        writer.refuse()
+        if upkeep.isClaimHeld { wipe.begin(destroyingKeys: upkeep.refuseKeys()) }
+        writer.stop { [closing] in closing.endWaiting() }
+        // Nothing makes keys any more, and the protector has no other call.
+        if upkeep.isClaimHeld { try? wipe.destroySecrets(protectedBy: upkeep.protector) }
+        environment.close()
+        try finish(&wipe)
         upkeep.noteWiped()
     }
 
     /// Once the store is closed, another process may have it open: the wipe then claims the directory as an opening
     /// does.
-    private func destroy() throws(StoreError) {
+    private func finish(_ wipe: inout StoreWipe) throws(StoreError) {
         let protector = upkeep.protector
-        guard !upkeep.isClaimHeld else { return try StoreDirectory.wipe(path, protectedBy: protector) }
+        guard !upkeep.isClaimHeld else { return try wipe.finish(protectedBy: protector) }
         try Self.exclusively(at: path) { real throws(StoreError) in
             try StoreDirectory.wipe(real, protectedBy: protector)
         }

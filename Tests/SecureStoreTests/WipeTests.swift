@@ -4,7 +4,7 @@ import Testing
 
 @testable import SallyportSecureStore
 
-/// Wipes of stores that were closed, and several wipes of one store.
+/// Wipes of stores that are in use or were closed, and several wipes of one store.
 @Suite struct WipeTests {
     private let fixture: StoreFixture
 
@@ -119,6 +119,91 @@ import Testing
 
     /// Makes one step of each wipe fail: a directory is no file that can be overwritten.
     private func makeWipesFail() throws { try Files.makeDirectory("\(fixture.directory)/keys.new") }
+
+    /// Returns when a wipe that has begun has destroyed the keys; false if that does not come.
+    private func areKeysDestroyed() async throws -> Bool {
+        let end = ContinuousClock.now + .seconds(20)
+        while ContinuousClock.now < end {
+            if Files.exists("\(fixture.directory)/wiping"), !Files.exists("\(fixture.directory)/keys") { return true }
+            try await Task.sleep(for: .milliseconds(2))
+        }
+        return false
+    }
+
+    /// How a copy of the directory opens, which is as it were if the process was killed at this moment.
+    private func outcomeOfACopy(withIntent: Bool = true) async throws -> StoreError.Code? {
+        let copy = "\(fixture.path)/\(withIntent ? "copy" : "copy without intent")"
+        try FileManager.default.copyItem(atPath: fixture.directory, toPath: copy)
+        chmod(copy, 0o700)
+        if !withIntent { try Files.remove("\(copy)/wiping") }
+        let error = await #expect(throws: StoreError.self) {
+            try await SecureStore.open(at: copy, protectedBy: .keyFile(fixture.keyFile), options: .existing)
+        }
+        return error?.code
+    }
+
+    @Test(.timeLimit(.minutes(2))) func theKeysAreDestroyedBeforeAReadingIsWaitedFor() async throws {
+        let store = try await fixture.open()
+        let letters = texts(store)
+        try await store.write { try $0.set("x", for: "a", in: letters) }
+        let reading = await HeldSnapshot(of: store) { try $0.value(for: "a", in: letters) }
+        let wipe = Task { try await store.wipe() }
+        #expect(try await areKeysDestroyed())
+        #expect(try await outcomeOfACopy() == .wiped)
+        #expect(try await outcomeOfACopy(withIntent: false) == .damaged)
+        let refused = #expect(throws: StoreError.self) { try store.read { _ in } }
+        #expect(refused?.code == .closed)
+        #expect(Files.exists("\(fixture.directory)/data.mdb"))
+        #expect(try await reading.release() == "x")
+        try await wipe.value
+        #expect(await isWiped())
+        let late = await #expect(throws: StoreError.self) { try await store.backup(to: "\(fixture.path)/backup") }
+        #expect(late?.code == .closed)
+    }
+
+    @Test(.timeLimit(.minutes(2))) func theKeysAreDestroyedBeforeAWriteIsWaitedForAndNotMadeAgain() async throws {
+        let store = try await fixture.open()
+        let letters = texts(store)
+        let gatekeeper = Gatekeeper()
+        let begun = AsyncStream<Void>.makeStream()
+        let write = Task {
+            try await store.write { transaction in
+                begun.continuation.finish()
+                gatekeeper.wait()
+                try transaction.set("x", for: "a", in: letters)
+            }
+        }
+        for await _ in begun.stream {}
+        let rotation = Task { try await store.rotateDataKey() }
+        while store.writer?.waiting == 0 { try await Task.sleep(for: .milliseconds(2)) }
+        let wipe = Task { try await store.wipe() }
+        #expect(try await areKeysDestroyed())
+        #expect(try await outcomeOfACopy() == .wiped)
+        let refused = await #expect(throws: StoreError.self) { try await store.write { _ in } }
+        #expect(refused?.code == .closed)
+        gatekeeper.open()
+        try await write.value
+        let late = await #expect(throws: StoreError.self) { try await rotation.value }
+        #expect(late?.code == .closed)
+        try await wipe.value
+        #expect(await isWiped())
+    }
+
+    @Test(.timeLimit(.minutes(2))) func theKeysAreDestroyedAtOnceThoughTheIntentCannotBeWritten() async throws {
+        let store = try await fixture.open()
+        // A directory is no file that can be written.
+        try Files.makeDirectory("\(fixture.directory)/wiping")
+        let reading = await HeldSnapshot(of: store) { _ in true }
+        let wipe = Task { try await store.wipe() }
+        #expect(try await areKeysDestroyed())
+        #expect(try await reading.release() == true)
+        let error = await #expect(throws: StoreError.self) { try await wipe.value }
+        #expect(error?.code == .fileSystem && error?.message.contains("wiping") == true)
+        for name in ["keys", "data.mdb", "wiped"] {
+            #expect(!Files.exists("\(fixture.directory)/\(name)"), "\(name) is there")
+        }
+        store.close()
+    }
 
     @Test func aWipeThatSucceededIsNotRepeatedOnANewStore() async throws {
         let store = try await fixture.open()

@@ -75,9 +75,15 @@ final class Environment: @unchecked Sendable {
         try Files.replace("\(directory)/\(fileName)", with: bytes, mode: 0o600)
     }
 
+    /// Refuses readings from now on, and asks holders of snapshots to release them. Readings under way go on.
+    func refuse() { isClosing.store(true, ordering: .releasing) }
+
+    /// Whether readings are refused: it is closed, or will be.
+    var isRefusing: Bool { isClosing.load(ordering: .acquiring) }
+
     /// Waits for readers to leave, asks holders of snapshots to release them, then closes. Idempotent.
     func close() {
-        isClosing.store(true, ordering: .releasing)
+        refuse()
         pins.alone {
             gate.alone {
                 guard !isClosed else { return }
@@ -95,7 +101,7 @@ final class Environment: @unchecked Sendable {
     /// - Returns: whether the thread is reading.
     func defersClosing(_ close: @escaping @Sendable () -> Void) -> Bool {
         guard gate.entries > 0 else { return false }
-        isClosing.store(true, ordering: .releasing)
+        refuse()
         shared.withLock { $0.closings[pthread_self(), default: []].append(close) }
         return true
     }
@@ -178,12 +184,13 @@ extension Environment {
             tree.abort()
         }
         gate.leave()
-        guard isClosing.load(ordering: .acquiring), gate.entries == 0 else { return }
+        guard isRefusing, gate.entries == 0 else { return }
         for close in shared.withLock({ $0.closings.removeValue(forKey: pthread_self()) }) ?? [] { close() }
     }
 
     /// Begins a snapshot inside the gate; the caller must leave it on the same thread.
     func enter() throws(StoreError) -> Tree {
+        guard !isRefusing else { throw StoreError(.closed, "The store is closed.") }
         if mappedFile != nil { try checkIsMapped(FileIdentity(path)) }
         while true {
             gate.enter()
@@ -274,11 +281,11 @@ extension Environment {
     ) throws(StoreError) -> Result {
         pins.enter()
         defer { pins.leave() }
-        guard !isClosing.load(ordering: .acquiring) else { throw StoreError(.closed, "The store is closed.") }
+        guard !isRefusing else { throw StoreError(.closed, "The store is closed.") }
         let tree = try enter()
         gate.leave()
         defer { tree.abort() }
-        return try body(tree.identifier) { [self] in isClosing.load(ordering: .acquiring) }
+        return try body(tree.identifier) { [self] in isRefusing }
     }
 
     /// LMDB's statistics, and the file's size.

@@ -1,11 +1,12 @@
 internal import Glibc
 internal import SallyportBase
 
-/// The directory of a store: its access rights, its files, and how it is destroyed.
+/// The directory of a store: its access rights and its files. ``StoreWipe`` destroys them.
 enum StoreDirectory {
-    private static let intentName = "wiping"
+    /// Marks a store that is being wiped.
+    static let intentName = "wiping"
     /// Left by a wipe, so that the next opening reports why there is no store.
-    private static let wipedName = "wiped"
+    static let wipedName = "wiped"
     static let readersName = "lock.mdb"
     /// The unfinished result of a restore or a compaction, which is not usable yet.
     static let stagingName = "staging"
@@ -13,7 +14,7 @@ enum StoreDirectory {
     static let restoringName = "restoring"
     /// Marks a store that came from a backup.
     static let restoredName = "restored"
-    private static let dataNames = [Environment.fileName, Environment.newFileName, readersName, restoredName]
+    static let dataNames = [Environment.fileName, Environment.newFileName, readersName, restoredName]
 
     static func prepare(_ path: String, options: StoreOptions) throws(StoreError) {
         let creates = options.createsIfMissing && !options.isReadOnly
@@ -91,46 +92,12 @@ enum StoreDirectory {
     /// Called when a new store replaces a wiped one.
     static func forgetWipe(_ path: String) throws(StoreError) { try Files.remove("\(path)/\(wipedName)") }
 
-    /// Destroys a store so that nothing in the directory is readable afterwards: writes and syncs the intent,
-    /// overwrites, syncs and removes the keys, then removes the data, then turns the intent into the note that the
-    /// store was wiped.
+    /// Destroys a store that no process has open.
     ///
-    /// Tries each step, whatever becomes of the others. If one fails, the intent stays, and another wipe or the next
-    /// opening tries again. An intent for which there was no room is written once the data has made some.
-    ///
-    /// - Throws: the first error.
+    /// - Throws: the first error, after all steps of a ``StoreWipe`` were tried.
     static func wipe(_ path: String, protectedBy protector: any KeyProtector) throws(StoreError) {
-        let intent = "\(path)/\(intentName)"
-        var steps = Attempts()
-        let isIntended = (try? intend(intent)) != nil
-        let directories = [stagingName, restoringName].map { "\(path)/\($0)" }
-        for file in ["\(path)/\(KeyRingFile.name)", "\(path)/\(KeyRingFile.name).new"] {
-            steps.attempt { () throws(StoreError) in try Files.destroy(file) }
-        }
-        for directory in directories {
-            steps.attempt { () throws(StoreError) in try Files.destroy("\(directory)/\(KeyRingFile.name)") }
-        }
-        steps.attempt { () throws(StoreError) in try protector.destroySecret(inDirectory: path) }
-        for directory in directories { steps.attempt { () throws(StoreError) in try discard(directory) } }
-        steps.attempt { () throws(StoreError) in try removeData(path) }
-        if !isIntended { steps.attempt { () throws(StoreError) in try intend(intent) } }
-        try steps.finish()
-        try Files.rename(intent, to: "\(path)/\(wipedName)")
-    }
-
-    private static func intend(_ intent: String) throws(StoreError) {
-        try Files.write([], to: intent, mode: 0o600, mustBeNew: false)
-        try Files.syncDirectory(of: intent)
-    }
-
-    private static func removeData(_ path: String) throws(StoreError) {
-        try DirectoryLock.whileReplacing(path) { () throws(StoreError) in
-            var steps = Attempts()
-            for name in dataNames {
-                steps.attempt { () throws(StoreError) in try Files.remove("\(path)/\(name)") }
-            }
-            try steps.finish()
-        }
+        var wipe = StoreWipe(of: path)
+        try wipe.finish(protectedBy: protector)
     }
 
     /// Creates the data file of a new store, before its keys: a store that has keys has data. An empty one, which an
@@ -152,7 +119,7 @@ enum StoreDirectory {
     static func discardStaging(_ path: String) throws(StoreError) { try discard("\(path)/\(stagingName)") }
 
     /// Removes the result of a restore or a compaction; not before its keys are destroyed.
-    private static func discard(_ directory: String) throws(StoreError) {
+    static func discard(_ directory: String) throws(StoreError) {
         try Files.destroy("\(directory)/\(KeyRingFile.name)")
         try Files.removeDirectory(directory)
     }

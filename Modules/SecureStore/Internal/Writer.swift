@@ -116,6 +116,14 @@ final class Writer: @unchecked Sendable {
         }
     }
 
+    /// Refuses parts from now on. What is queued is still committed.
+    func refuse() {
+        withState { state in
+            state.isStopped = true
+            unsafe pthread_cond_broadcast(condition)
+        }
+    }
+
     /// Commits what is queued, ends the thread, and then runs `body`. May be called more than once and concurrently. On
     /// the thread itself it returns at once, and `body` is the last thing that the thread runs.
     func stop(then body: @escaping @Sendable () -> Void) {

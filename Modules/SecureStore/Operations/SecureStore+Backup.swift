@@ -10,7 +10,8 @@ extension SecureStore {
     /// - Returns: the report on the copy, which is sound.
     /// - Throws: ``StoreError/Code/damaged`` if the store is damaged, ``StoreError/Code/full``,
     ///   ``StoreError/Code/inUse`` if another backup with the same target is under way,
-    ///   ``StoreError/Code/cancelled`` if the task is cancelled or the store closed meanwhile.
+    ///   ``StoreError/Code/cancelled`` if the task is cancelled or the store closed meanwhile,
+    ///   ``StoreError/Code/closed``.
     @concurrent
     public func backup(to target: String) async throws(StoreError) -> VerificationReport {
         try Self.checkIsNew(target)

@@ -11,9 +11,11 @@ extension SecureStore {
         try await onWriter { [self] () throws(StoreError) in
             var isInPlace = false
             do throws(StoreError) {
-                _ = try KeyRingFile.create(for: ring, in: path, protectedBy: protector) { file in
-                    upkeep.protect(file, by: protector)
-                    isInPlace = true
+                try upkeep.replacingKeys { () throws(StoreError) in
+                    _ = try KeyRingFile.create(for: ring, in: path, protectedBy: protector) { file in
+                        upkeep.protect(file, by: protector)
+                        isInPlace = true
+                    }
                 }
             } catch {
                 throw isInPlace ? Self.notDurable(error) : error
@@ -38,7 +40,9 @@ extension SecureStore {
     public func rotateDataKey() async throws(StoreError) {
         try await onWriter { [self] () throws(StoreError) in
             let key = ring.makeDataKey()
-            try upkeep.keyFile.write(ring, dataKeys: ring.dataKeys + [key])
+            try upkeep.replacingKeys { () throws(StoreError) in
+                try upkeep.keyFile.write(ring, dataKeys: ring.dataKeys + [key])
+            }
             ring.add(key)
             if rotatesInBackground { startRotation() }
         }
@@ -123,7 +127,9 @@ struct RotationWork: Sendable {
         guard next == nil else { return }
         do throws(StoreError) {
             if isDone {
-                try upkeep.keyFile.write(ring, dataKeys: [ring.current])
+                try upkeep.replacingKeys { () throws(StoreError) in
+                    try upkeep.keyFile.write(ring, dataKeys: [ring.current])
+                }
                 ring.retireOldKeys()
             }
             upkeep.endRotation(nil)

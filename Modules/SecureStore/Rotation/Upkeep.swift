@@ -8,6 +8,10 @@ final class Upkeep: Sendable {
     private struct State {
         var keyFile: KeyRingFile
         var protector: any KeyProtector
+        /// Whether the key file is being replaced.
+        var isReplacingKeys = false
+        /// Whether a wipe has begun, which destroys the key file.
+        var areKeysRefused = false
         var rotation = Rotation()
         var claim: DirectoryClaim
         /// Whether the last writer closed the store, or a check has found no damage since.
@@ -25,6 +29,29 @@ final class Upkeep: Sendable {
 
     func protect(_ keyFile: KeyRingFile, by protector: any KeyProtector) {
         state.withLock { ($0.keyFile, $0.protector) = (keyFile, protector) }
+    }
+
+    /// Runs `body`, which replaces the key file. Called on the writer's thread only.
+    ///
+    /// - Throws: ``StoreError/Code/closed`` once a wipe has begun.
+    func replacingKeys(_ body: () throws(StoreError) -> Void) throws(StoreError) {
+        let isAllowed = state.withLock { state in
+            state.isReplacingKeys = !state.areKeysRefused
+            return state.isReplacingKeys
+        }
+        guard isAllowed else { throw StoreError(.closed, "The store is closed.") }
+        defer { state.withLock { $0.isReplacingKeys = false } }
+        try body()
+    }
+
+    /// Called by a wipe: the key file is not replaced any more.
+    ///
+    /// - Returns: whether it can be destroyed now. If not, it is just being replaced on the writer's thread.
+    func refuseKeys() -> Bool {
+        state.withLock { state in
+            state.areKeysRefused = true
+            return !state.isReplacingKeys
+        }
     }
 
     // MARK: The rotation
