@@ -7,14 +7,12 @@ enum CassetteFile {
 
     @concurrent
     static func read(_ path: String, _ limit: ByteCount) async throws(CassetteError) -> [UInt8] {
-        do {
-            let attributes = try FileManager.default.attributesOfItem(atPath: path)
-            let size = (attributes[.size] as? any BinaryInteger).map { Int(clamping: $0) } ?? 0
-            guard size <= limit.bytes else { throw CassetteError(.tooLarge, "The file is longer than \(limit).") }
-            return Array(try Data(contentsOf: URL(filePath: path)))
-        } catch let error as CassetteError {
-            throw error
+        do throws(BoundedFile.Failure) {
+            return try BoundedFile.read(path, upTo: limit.bytes)
         } catch {
+            guard error.reason != .tooLong else {
+                throw CassetteError(.tooLarge, "The file is longer than \(limit).")
+            }
             throw CassetteError(.unreadable, "The file cannot be read.", underlying: error)
         }
     }

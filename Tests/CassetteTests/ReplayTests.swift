@@ -1,4 +1,5 @@
 import Foundation
+import Glibc
 import HTTPTypes
 import SallyportBase
 import SallyportCassette
@@ -51,6 +52,26 @@ import Testing
         #expect(played[2].head.status.reasonPhrase == real[2].head.status.reasonPhrase)
         #expect(await cassette.unusedExchanges.isEmpty)
         #expect(gate.asked == 0)
+    }
+
+    @Test func aFileHasALimitAndIsNoPipe() async throws {
+        let fifo = folder.file("fifo")
+        try #require(mkfifo(fifo, 0o600) == 0)
+        for path in [fifo, "/dev/zero"] {
+            await #expect {
+                try await Cassette.open(path, mode: .replay)
+            } throws: {
+                ($0 as? CassetteError)?.code == .unreadable
+            }
+        }
+        let path = try folder.write(String(repeating: " ", count: 101), to: "long.json")
+        var settings = CassetteSettings()
+        settings.fileLimit = .bytes(100)
+        await #expect {
+            try await Cassette.open(path, mode: .replay, settings: settings)
+        } throws: {
+            ($0 as? CassetteError)?.code == .tooLarge
+        }
     }
 
     @Test func aRedirectsEndIsTheAnswersURL() async throws {

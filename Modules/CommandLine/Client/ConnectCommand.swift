@@ -70,7 +70,7 @@ struct ConnectCommand: SharedAppCommand, CheckedArguments {
 
     private func socketConfiguration() throws -> SocketConfiguration {
         var configuration = SocketConfiguration()
-        if let ca = connection.ca { configuration.trust = try .systemAnd(pemFile: Workplace.current.path(ca)) }
+        if let ca = connection.ca { configuration.trust = try .systemAnd(given: ca) }
         configuration.clientIdentity = try connection.identity()
         configuration.applicationProtocols = alpn
         if let connectTimeout { configuration.connectTimeout = connectTimeout.duration }

@@ -41,7 +41,7 @@ struct DoctorCommand: AsyncParsableCommand, CheckedArguments {
     }
 
     private func report() async throws -> DoctorReport {
-        let trust = try ca.map { try ServerTrust.systemAnd(pemFile: $0) } ?? .system
+        let trust = try ca.map { try ServerTrust.systemAnd(given: $0) } ?? .system
         let servers = try parsedServers()
         let store: SecureStore
         do {

@@ -26,7 +26,7 @@ struct ConnectionOptions: CheckedArguments {
     /// - Parameter urls: the hosts to which the certificate is presented.
     func session(for urls: [RequestURL]) throws -> SessionConfiguration {
         var configuration = SessionConfiguration()
-        if let ca { configuration.trust = try .systemAnd(pemFile: Workplace.current.path(ca)) }
+        if let ca { configuration.trust = try .systemAnd(given: ca) }
         guard let identity = try identity() else { return configuration }
         for host in Set(urls.compactMap(\.endpoint?.host)) {
             try configuration.present(identity, to: host.description)
@@ -37,7 +37,8 @@ struct ConnectionOptions: CheckedArguments {
     /// The certificate for servers that request one; nil for none.
     func identity() throws -> ClientIdentity? {
         try cert.map {
-            try ClientIdentity.pem(certificates: Workplace.current.path($0), key: key.map(Workplace.current.path))
+            try ClientIdentity.pem(
+                certificates: Workplace.current.path($0), key: key.map(Workplace.current.path), mayBePipes: true)
         }
     }
 }

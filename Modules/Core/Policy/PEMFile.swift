@@ -1,4 +1,5 @@
 internal import FoundationEssentials
+internal import SallyportBase
 
 /// A file of objects in PEM (RFC 7468).
 package enum PEMFile {
@@ -7,20 +8,32 @@ package enum PEMFile {
     /// - Parameters:
     ///   - label: as in `-----BEGIN LABEL-----`.
     ///   - limit: of the file, in bytes.
+    ///   - mayBePipe: whether the path, of the command line, may lead to a pipe, which is waited for.
     /// - Throws: `fileSystem` if the file cannot be read, or contains no such object.
-    package static func blocks(_ label: String, at path: String, limit: Int) throws(LoadError) -> [[UInt8]] {
-        let data: Data
-        do {
-            data = try Data(contentsOf: URL(filePath: path))
+    package static func blocks(
+        _ label: String, at path: String, limit: Int, mayBePipe: Bool = false
+    ) throws(LoadError) -> [[UInt8]] {
+        let content: [UInt8]
+        do throws(BoundedFile.Failure) {
+            content = try BoundedFile.read(path, upTo: limit, mayBePipe: mayBePipe)
         } catch {
-            let isThere = FileManager.default.fileExists(atPath: path)
-            throw LoadError(
-                .fileSystem, isThere ? "\(path) cannot be read." : "There is no file \(path).", underlying: error)
+            throw failure(error, path, limit)
         }
-        guard data.count <= limit, let text = String(data: data, encoding: .utf8) else {
-            throw LoadError(.fileSystem, "\(path) is not text of at most \(limit) bytes, as a PEM file is.")
-        }
+        guard let text = String(validating: content, as: UTF8.self) else { throw isNoText(path, limit) }
         return try blocks(label, in: text, of: path)
+    }
+
+    private static func failure(_ failure: BoundedFile.Failure, _ path: String, _ limit: Int) -> LoadError {
+        switch failure.reason {
+        case .tooLong: isNoText(path, limit)
+        case .missing: LoadError(.fileSystem, "There is no file \(path).", underlying: failure)
+        case .notRegular: LoadError(.fileSystem, failure.description, underlying: failure)
+        case .system: LoadError(.fileSystem, "\(path) cannot be read.", underlying: failure)
+        }
+    }
+
+    private static func isNoText(_ path: String, _ limit: Int) -> LoadError {
+        LoadError(.fileSystem, "\(path) is not text of at most \(limit) bytes, as a PEM file is.")
     }
 
     /// - Parameter name: of the text, for errors.

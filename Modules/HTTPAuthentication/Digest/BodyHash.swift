@@ -1,4 +1,3 @@
-internal import FoundationEssentials
 internal import HTTPTypes
 internal import SallyportBase
 internal import SallyportCore
@@ -28,24 +27,15 @@ enum BodyHash {
     private static func of(
         file path: String, _ function: DigestAlgorithm.Function
     ) async throws(LoadError) -> [UInt8] {
-        do {
-            let attributes = try FileManager.default.attributesOfItem(atPath: path)
-            let size = (attributes[.size] as? UInt64).map { Int(clamping: $0) } ?? .max
-            guard attributes[.type] as? FileAttributeType == .typeRegular, size <= longestFile.bytes else {
-                throw failure()
-            }
-            return function.hash([UInt8](try Data(contentsOf: URL(filePath: path))))
-        } catch let error as LoadError {
-            throw error
+        var hash = RunningDigest(function)
+        do throws(BoundedFile.Failure) {
+            try BoundedFile.forEachPiece(of: path, upTo: longestFile.bytes) { hash.update($0) }
         } catch {
-            throw failure(error)
+            throw LoadError(
+                .fileSystem, at: .request, "The body's file cannot be read, or is longer than \(longestFile).",
+                underlying: error)
         }
-    }
-
-    private static func failure(_ underlying: (any Error)? = nil) -> LoadError {
-        LoadError(
-            .fileSystem, at: .request, "The body's file cannot be read, or is longer than \(longestFile).",
-            underlying: underlying)
+        return hash.digits
     }
 
     private static func of(

@@ -46,19 +46,16 @@ enum Files {
     }
 
     static func read(_ path: String, upTo limit: Int) throws(StoreError) -> [UInt8] {
-        let descriptor = try openForReading(path)
-        defer { close(descriptor) }
-        var bytes: [UInt8] = []
-        var buffer = [UInt8](repeating: 0, count: 16 << 10)
-        while bytes.count <= limit {
-            let result = unsafe buffer.withUnsafeMutableBytes { buffer in
-                Result { () throws(StoreError) in unsafe try fill(buffer, from: descriptor, path) }
+        do throws(BoundedFile.Failure) { return try BoundedFile.read(path, upTo: limit) } catch {
+            switch error.reason {
+            case .missing: throw StoreError(.notFound, "There is no file \(path).")
+            case .tooLong: throw StoreError(.tooLarge, "\(path) is over \(limit) bytes.")
+            case .notRegular: throw StoreError(.fileSystem, error.description)
+            case .system(let number):
+                errno = number
+                throw failure("read", path)
             }
-            let count = try result.get()
-            if count == 0 { return bytes }
-            bytes += buffer[0..<count]
         }
-        throw StoreError(.tooLarge, "\(path) is over \(limit) bytes.")
     }
 
     /// As ``read(_:upTo:)``, for a file that ``replaceSecret(_:with:mode:inPlace:)`` may replace meanwhile, which

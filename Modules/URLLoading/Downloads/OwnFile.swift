@@ -1,4 +1,5 @@
 internal import Glibc
+internal import SallyportBase
 internal import SallyportCore
 
 /// A file that a download keeps beside its target so that a later download can continue it. Only the process's
@@ -28,11 +29,11 @@ enum OwnFile {
         }
         try checkOrClose(descriptor, path)
         defer { Glibc.close(descriptor) }
-        var bytes = [UInt8](repeating: 0, count: limit + 1)
-        let count = unsafe bytes.withUnsafeMutableBytes { unsafe Glibc.read(descriptor, $0.baseAddress, $0.count) }
-        guard count >= 0 else { throw DownloadFile.failure("\(path) cannot be read", errno) }
-        guard count <= limit else { throw LoadError(.fileSystem, "\(path) is longer than \(limit) bytes.") }
-        return Array(bytes[..<count])
+        do throws(BoundedFile.Failure) {
+            return try BoundedFile.read(from: descriptor, named: path, upTo: limit)
+        } catch {
+            throw LoadError(.fileSystem, error.description)
+        }
     }
 
     /// Replaces a small file, with mode 0600. Returns 0, or the error number.

@@ -1,4 +1,3 @@
-internal import FoundationEssentials
 public import SallyportBase
 public import SallyportCore
 internal import SallyportTransport
@@ -15,9 +14,18 @@ extension ClientIdentity {
     public static func pem(
         certificates: String, key: String? = nil, password: Redacted<String>? = nil
     ) throws(LoadError) -> ClientIdentity {
-        let chain = try PEMFile.blocks("CERTIFICATE", at: certificates, limit: 4 << 20)
+        try pem(certificates: certificates, key: key, password: password, mayBePipes: false)
+    }
+
+    /// As ``pem(certificates:key:password:)``.
+    ///
+    /// - Parameter mayBePipes: whether the paths, of the command line, may lead to pipes, which are waited for.
+    package static func pem(
+        certificates: String, key: String?, password: Redacted<String>? = nil, mayBePipes: Bool
+    ) throws(LoadError) -> ClientIdentity {
+        let chain = try PEMFile.blocks("CERTIFICATE", at: certificates, limit: limit, mayBePipe: mayBePipes)
         let keyFile = key ?? certificates
-        let content = try bytes(of: keyFile)
+        let content = try bytes(of: keyFile, mayBePipe: mayBePipes)
         do {
             return try IdentityReader.identity(certificates: chain, key: content, password: password)
         } catch {
@@ -34,16 +42,17 @@ extension ClientIdentity {
         try IdentityReader.identity(pkcs12: bytes(of: file), password: password)
     }
 
-    private static func bytes(of path: String) throws(LoadError) -> [UInt8] {
-        let data: Data
-        do {
-            data = try Data(contentsOf: URL(filePath: path))
+    /// Of each file, in bytes.
+    private static let limit = 4 << 20
+
+    private static func bytes(of path: String, mayBePipe: Bool = false) throws(LoadError) -> [UInt8] {
+        do throws(BoundedFile.Failure) {
+            return try BoundedFile.read(path, upTo: limit, mayBePipe: mayBePipe)
         } catch {
+            guard error.reason != .tooLong else {
+                throw LoadError(.fileSystem, "\(path), the file of an identity, is longer than 4 MiB.")
+            }
             throw LoadError(.fileSystem, "The identity cannot be read from \(path).", underlying: error)
         }
-        guard data.count <= 4 << 20 else {
-            throw LoadError(.fileSystem, "\(path), the file of an identity, is longer than 4 MiB.")
-        }
-        return Array(data)
     }
 }

@@ -1,3 +1,4 @@
+import Glibc
 import HTTPTypes
 import Logging
 import SallyportBase
@@ -72,7 +73,10 @@ struct DigestStageTests {
         let folder = try TemporaryDirectory()
         try folder.write("abc", to: "file")
         #expect(try await BodyHash.of(.file(folder.file("file")), .sha256) == hash)
-        for path in ["none", "."] {
+        try folder.write("", to: "long")
+        try #require(truncate(folder.file("long"), BodyHash.longestFile.bytes + 1) == 0)
+        try #require(mkfifo(folder.file("fifo"), 0o600) == 0)
+        for path in ["none", ".", "long", "fifo"] {
             let error = await #expect(throws: LoadError.self) {
                 try await BodyHash.of(.file(folder.file(path)), .sha256)
             }

@@ -1,3 +1,4 @@
+import Glibc
 import SallyportBase
 import SallyportCore
 import SallyportURLLoading
@@ -61,6 +62,19 @@ struct IdentityFileTests {
         #expect(try read.privateKey == ClientIdentity.pem(certificates: folder.file("both.pem")).privateKey)
         #expect(code { try .pkcs12(file: file, password: Redacted("other")) } == .fileSystem)
         #expect(code { try .pkcs12(file: folder.file("client.pem"), password: Redacted("secret")) } == .fileSystem)
+    }
+
+    @Test func aFileHasALimitAndIsNoPipe() throws {
+        let (chain, fifo) = (folder.file("client.pem"), folder.file("fifo"))
+        try #require(mkfifo(fifo, 0o600) == 0)
+        for path in [fifo, "/dev/zero"] {
+            #expect(code { try .pem(certificates: path, key: folder.file("client.key")) } == .fileSystem)
+            #expect(code { try .pem(certificates: chain, key: path) } == .fileSystem)
+            #expect(code { try .pkcs12(file: path, password: Redacted("secret")) } == .fileSystem)
+        }
+        let long = try folder.write(String(repeating: "\n", count: (4 << 20) + 1), to: "long")
+        let error = #expect(throws: LoadError.self) { try ClientIdentity.pem(certificates: chain, key: long) }
+        #expect(error?.message == "\(long), the file of an identity, is longer than 4 MiB.")
     }
 
     @Test func anothersKeyIsRefused() throws {
