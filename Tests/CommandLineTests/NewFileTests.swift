@@ -49,6 +49,21 @@ import Testing
         #expect(content("trail.jsonl") == "one\ntwo\n")
     }
 
+    /// A second try would otherwise find the file of the first one.
+    @Test(.enabled(if: geteuid() != 0, "Root may open every directory."))
+    func aFileWhoseNameCannotBeMadeDurableIsNotLeft() throws {
+        let path = folder.file("trail.jsonl")
+        defer { chmod(folder.path, 0o700) }
+        try withFile(path) { file in
+            try file.write(Array("one\n".utf8))
+            // The directory takes files, and cannot be opened to be synced.
+            chmod(folder.path, 0o300)
+            #expect(throws: CommandFailure.self) { try file.finish() }
+        }
+        chmod(folder.path, 0o700)
+        #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path).isEmpty)
+    }
+
     /// The file is let go when this returns.
     private func withFile(_ path: String, _ body: (NewFileInParts) throws -> Void) throws {
         try body(NewFileInParts(path, mode: 0o600))

@@ -1,4 +1,5 @@
 import Glibc
+import SallyportBase
 
 /// A file that a command creates and writes in parts.
 ///
@@ -43,15 +44,21 @@ final class NewFileInParts: Sendable {
     }
 
     func write(_ bytes: [UInt8]) throws(CommandFailure) {
-        guard StandardStreams.write(bytes, to: number) else { throw unwritten() }
+        guard StandardStreams.write(bytes, to: number) else { throw unwritten(errno) }
     }
 
     /// Call this once, at the end: what was written is on the disk, and in its place, when it returns.
     func finish() throws(CommandFailure) {
-        guard fsync(number) == 0, rename(partial, place) == 0 else { throw unwritten() }
+        guard fsync(number) == 0 else { throw unwritten(errno) }
+        let error = DurableName.rename(partial, to: place)
+        guard error == 0 else {
+            // The whole file may have its name already, which may not last.
+            unlink(place)
+            throw unwritten(error)
+        }
     }
 
-    private func unwritten() -> CommandFailure {
-        CommandFailure(.inputOutput, name: "file", "\(path) cannot be written: \(SystemText.of(errno)).")
+    private func unwritten(_ number: Int32) -> CommandFailure {
+        CommandFailure(.inputOutput, name: "file", "\(path) cannot be written: \(SystemText.of(number)).")
     }
 }

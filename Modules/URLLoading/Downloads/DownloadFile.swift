@@ -1,4 +1,5 @@
 internal import Glibc
+internal import SallyportBase
 internal import SallyportCore
 
 /// A file that appears under its name only when it is complete: it is written beside the target, readable only by the
@@ -57,11 +58,8 @@ struct DownloadFile: ~Copyable {
     static func publish(_ descriptor: Int32, _ partPath: String, as path: String) -> Int32 {
         let code = TargetMode.apply(to: descriptor, partPath, replacing: path)
         guard code == 0 else { return code }
-        guard fsync(descriptor) == 0, unsafe rename(partPath, path) == 0 else { return errno }
-        let directory = unsafe open(split(path).directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-        guard directory >= 0 else { return errno }
-        defer { Glibc.close(directory) }
-        return fsync(directory) == 0 ? 0 : errno
+        guard fsync(descriptor) == 0 else { return errno }
+        return DurableName.rename(partPath, to: path)
     }
 
     /// The target's directory and name.

@@ -36,7 +36,7 @@ enum OwnFile {
         }
     }
 
-    /// Replaces a small file, with mode 0600. Returns 0, or the error number.
+    /// Replaces a small file, with mode 0600; durable when it returns. Returns 0, or the error number.
     static func replace(_ path: String, with bytes: [UInt8]) -> Int32 {
         let temporary = path + ".new"
         unsafe _ = unlink(temporary)
@@ -44,8 +44,8 @@ enum OwnFile {
         guard descriptor >= 0 else { return errno }
         defer { Glibc.close(descriptor) }
         guard (try? DownloadFile.write(bytes, to: descriptor, for: path)) != nil else { return EIO }
-        guard fsync(descriptor) == 0, unsafe rename(temporary, path) == 0 else { return errno }
-        return 0
+        guard fsync(descriptor) == 0 else { return errno }
+        return DurableName.rename(temporary, to: path)
     }
 
     private static func checkOrClose(_ descriptor: Int32, _ path: String) throws(LoadError) {

@@ -1,0 +1,22 @@
+internal import Glibc
+
+/// Names of files that survive a loss of power: a name is durable once its directory is synced.
+package enum DurableName {
+    /// Gives a file another name, in place of what has that name, and syncs the directory. Waits for the disk.
+    ///
+    /// - Parameter path: of a file that is synced already.
+    /// - Returns: 0, or the number of the error. If only the sync has failed, the file has its new name, which a loss
+    ///   of power may take back.
+    package static func rename(_ path: String, to target: String) -> Int32 {
+        guard unsafe Glibc.rename(path, target) == 0 else { return errno }
+        let directory = unsafe open(parent(of: target), O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        guard directory >= 0 else { return errno }
+        defer { close(directory) }
+        return fsync(directory) == 0 ? 0 : errno
+    }
+
+    private static func parent(of path: String) -> String {
+        guard let slash = path.lastIndex(of: "/") else { return "." }
+        return slash == path.startIndex ? "/" : String(path[..<slash])
+    }
+}
