@@ -34,6 +34,7 @@ package actor PostgresDatabase: FleetDatabase {
 
     package nonisolated var hostCount: Int { dialer.options.hosts.count }
 
+    /// Transactions under way go on, and their connections are closed at their ends; none begins any more.
     package func close() async {
         isClosed = true
         for listener in listeners { listener.cancel() }
@@ -54,7 +55,7 @@ extension PostgresDatabase {
             let value = try await body(PostgresTransaction(connection: connection))
             try await check(connection)
             try await connection.run("COMMIT", [], within: Self.patience)
-            give(connection)
+            await give(connection)
             return value
         } catch {
             await rollBack(connection)
@@ -82,7 +83,7 @@ extension PostgresDatabase {
 
     private func rollBack(_ connection: PostgresConnection) async {
         if await connection.isOpen { _ = try? await connection.run("ROLLBACK", [], within: Self.patience) }
-        if await connection.isOpen { return give(connection) }
+        if await connection.isOpen { return await give(connection) }
         // The host may be gone, of which an idle connection to it knows nothing.
         await dropIdle()
         ended()
@@ -101,15 +102,31 @@ extension PostgresDatabase {
             await signal.wait()
             guard waiters.wasReleased(number) else { throw GatewayError(CancellationError()) }
         }
-        guard !isClosed else { throw GatewayError(.ended, "The database was closed.") }
+        try checkIsOpen()
         busy += 1
-        while let connection = idle.popLast() {
-            if await connection.isStillGood(), (try? await check(connection)) != nil { return connection }
-        }
-        do { return try await connect() } catch {
+        do {
+            let connection = try await idleOrNew()
+            do { try checkIsOpen() } catch {
+                // It was closed meanwhile, and knows of idle connections only.
+                await connection.close()
+                throw error
+            }
+            return connection
+        } catch {
             ended()
             throw error
         }
+    }
+
+    private func checkIsOpen() throws(GatewayError) {
+        guard !isClosed else { throw GatewayError(.ended, "The database was closed.") }
+    }
+
+    private func idleOrNew() async throws -> PostgresConnection {
+        while let connection = idle.popLast() {
+            if await connection.isStillGood(), (try? await check(connection)) != nil { return connection }
+        }
+        return try await connect()
     }
 
     private func connect(within grace: Duration = PostgresDialer.grace) async throws -> PostgresConnection {
@@ -130,8 +147,8 @@ extension PostgresDatabase {
                 + "replaced on purpose, start this gateway again.")
     }
 
-    private func give(_ connection: PostgresConnection) {
-        idle.append(connection)
+    private func give(_ connection: PostgresConnection) async {
+        if isClosed { await connection.close() } else { idle.append(connection) }
         ended()
     }
 

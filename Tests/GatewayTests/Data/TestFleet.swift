@@ -45,6 +45,12 @@ struct TestFleet: Sendable {
         return try PostgresDatabase(url)
     }
 
+    /// A database of this run that is no fleet's, and whose connections the server shows under a name.
+    static func database(named name: String) throws -> PostgresDatabase {
+        let url = try #require(database)
+        return try PostgresDatabase(url + (url.contains("?") ? "&" : "?") + "application_name=\(name)")
+    }
+
     /// Full access to the fleet's tables, without its key.
     func owner() throws -> PostgresDatabase { try PostgresDatabase(membership.url) }
 

@@ -44,6 +44,36 @@ import Testing
         await database.close()
     }
 
+    /// A connection that came back after the end would stay open for as long as the gateway's process runs.
+    @Test func aTransactionThatOutlivesItsDatabaseLeavesNoConnection() async throws {
+        let name = "ending_\(UUID().uuidString.prefix(8).lowercased())"
+        let ending = try TestFleet.database(named: name)
+        let (begun, isBegun) = AsyncStream.makeStream(of: Void.self)
+        let (closed, isClosed) = AsyncStream.makeStream(of: Void.self)
+        let running = Task {
+            try await ending.transaction(.read) { transaction in
+                isBegun.finish()
+                for await _ in closed {}
+                _ = try await transaction.run("SELECT 1", [])
+            }
+        }
+        for await _ in begun {}
+        #expect(try await connections(named: name) == 1)
+        await ending.close()
+        isClosed.finish()
+        try await running.value
+        #expect(try await eventually { try await connections(named: name) == 0 })
+        await #expect(throws: GatewayError(.ended, "")) { try await ending.transaction(.read) { _ in } }
+        await database.close()
+    }
+
+    private func connections(named name: String) async throws -> Int64 {
+        let rows = try await database.transaction(.read) {
+            try await $0.run("SELECT count(*) FROM pg_stat_activity WHERE application_name = '\(name)'", [])
+        }
+        return try #require(rows.first).integer(0)
+    }
+
     @Test func aChangeWithoutANotificationIsNoticed() async throws {
         let news = database.notifications(of: "nothing", watching: "SELECT value FROM \(table)")
         let signals = Signals()
