@@ -87,4 +87,21 @@ import Testing
         await #expect(throws: LoadError.self) { try await end.value }
         #expect(client.seen.bytes == 5 && client.seen.ends == 0)
     }
+
+    /// A part waits for its turn on the task's work queue, and access may end meanwhile.
+    @Test func aPartWhoseTurnComesAfterAWithdrawalIsNotDelivered() async throws {
+        let (session, client) = (IdleProtocol.session(), LoaderClient())
+        defer { session.invalidateAndCancel() }
+        let task = session.dataTask(with: try #require(URL(string: "http://127.0.0.1:9/")))
+        let queue = try NativeTask(task).queue
+        let delivery = TaskDelivery(IdleProtocol(task: task, cachedResponse: nil, client: client), client, on: queue)
+        let period = tenant.loading.makeSession().accessPeriod
+        queue.async { [gate = tenant.gate] in gate.withdraw() }
+        guard case .withdrawn(let error) = await delivery.deliver(.body(Data("late".utf8)), in: period) else {
+            Issue.record("A part was delivered after a withdrawal.")
+            return
+        }
+        #expect(error.code == .withdrawn)
+        #expect(client.seen.bytes == 0)
+    }
 }

@@ -19,17 +19,17 @@ struct PermittedDelivery: Sendable {
     /// - Throws: `withdrawn`; then nothing was delivered either.
     func deliver(_ event: TaskDelivery.Event) async throws(LoadError) -> Bool {
         while true {
-            try period.check()
-            switch await delivery.deliver(event) {
+            switch await delivery.deliver(event, in: period) {
             case .delivered: return true
             case .over: return false
             case .held: continue
+            case .withdrawn(let error): throw error
             }
         }
     }
 
     /// Why the load failed may be told at any time.
     func fail(_ error: URLError) async {
-        while await delivery.deliver(.failure(error)) == .held {}
+        while case .held = await delivery.deliver(.failure(error), in: nil) {}
     }
 }

@@ -1,6 +1,8 @@
 internal import Dispatch
 internal import Foundation
 internal import FoundationNetworking
+internal import SallyportCore
+internal import SallyportLoading
 
 /// Hands the parts of an answer to FoundationNetworking, on the task's work queue.
 ///
@@ -28,6 +30,8 @@ final class TaskDelivery: @unchecked Sendable {
         case held
         /// The task has ended, and nothing was delivered.
         case over
+        /// The period was over when the event's turn came: nothing was delivered.
+        case withdrawn(LoadError)
     }
 
     init(_ loader: URLProtocol, _ client: any URLProtocolClient, on queue: DispatchQueue) {
@@ -36,23 +40,33 @@ final class TaskDelivery: @unchecked Sendable {
     }
 
     /// Delivers one part; parts are delivered one after the other. In a suspended task, waits until it goes on.
-    func deliver(_ event: Event) async -> Outcome {
+    ///
+    /// - Parameter period: nothing is delivered after its end, although the part may have waited for its turn on the
+    ///   queue since; nil for what may be told at any time.
+    func deliver(_ event: Event, in period: AccessPeriod?) async -> Outcome {
         await withCheckedContinuation { continuation in
-            queue.async { self.take(event, continuation) }
+            queue.async { self.take(event, in: period, continuation) }
         }
     }
 
-    private func take(_ event: Event, _ continuation: CheckedContinuation<Outcome, Never>) {
+    private func take(
+        _ event: Event, in period: AccessPeriod?, _ continuation: CheckedContinuation<Outcome, Never>
+    ) {
         dispatchPrecondition(condition: .onQueue(queue))
         if target != nil, isPaused {
             waiting = continuation
         } else {
-            continuation.resume(returning: handOver(event))
+            continuation.resume(returning: handOver(event, in: period))
         }
     }
 
-    private func handOver(_ event: Event) -> Outcome {
+    private func handOver(_ event: Event, in period: AccessPeriod?) -> Outcome {
         guard let (client, loader) = target else { return .over }
+        do throws(LoadError) {
+            try period?.check()
+        } catch {
+            return .withdrawn(error)
+        }
         switch event {
         case .head(let response): client.urlProtocol(loader, didReceive: response, cacheStoragePolicy: .notAllowed)
         case .body(let data): client.urlProtocol(loader, didLoad: data)
