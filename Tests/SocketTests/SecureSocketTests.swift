@@ -292,6 +292,18 @@ struct SecureSocketTests {
         #expect(await socket.readStream.unreadBytes() == nil)
     }
 
+    /// The stream passes bytes on, access is withdrawn, and the app counts before the socket takes the bytes: all in
+    /// one turn of the socket, so that the end of the connection comes later.
+    @Test func bytesThatWereOnTheirWayAtAWithdrawalAreNotRead() async throws {
+        let server = try world.mirror(isSecure: false)
+        let socket = try socket(server, isSecure: false)
+        observer.leaveAlone()
+        try await socket.connect()
+        #expect(try await observer.isTold(.onOpen))
+        let read = await socket.read("late", after: world.gate)
+        #expect(read.callback == .onRead && read.count == 0 && read.bytes.isEmpty)
+    }
+
     // MARK: Authorization and life
 
     @Test func withoutAuthorizationConnectThrowsAndNothingChanges() async throws {
@@ -358,5 +370,17 @@ struct SecureSocketTests {
         #expect(throws: SocketError(.invalidRequest, "")) {
             try app.sockets.socket(host: host, port: port, isSecure: false)
         }
+    }
+}
+
+extension SecureSocket {
+    /// Receives text over the first connection after a withdrawal that the app's call has already noticed.
+    fileprivate func read(
+        _ text: String, after gate: StubGate
+    ) -> (callback: SocketCallback?, count: Int, bytes: [UInt8]) {
+        gate.withdraw(.blocked)
+        let count = count(of: .inbound)
+        let callback = received(Array(text.utf8), in: 1)
+        return (callback, count, take(upTo: .max, from: .inbound))
     }
 }

@@ -32,7 +32,8 @@ public actor SecureSocket {
     private nonisolated let system: SocketSystem
     private var machine: SocketStateMachine
     private var inbound: ByteQueue
-    /// The period in which the connection of the inbound bytes was opened.
+    /// The period in which the last connection was opened. Kept after its end, so that bytes are dropped too that were
+    /// on their way to the socket then.
     private var period: AccessPeriod?
     private var outbound: ByteQueue
     private var stream: ByteStream?
@@ -173,7 +174,6 @@ extension SecureSocket {
     /// A withdrawal drops what was not read, even if the connection had come to its regular end before.
     private func dropWithdrawn() {
         guard let period, period.isOver else { return }
-        self.period = nil
         inbound.clear()
         run?.stir()
     }
@@ -197,6 +197,8 @@ extension SecureSocket {
     func received(_ bytes: [UInt8], in attempt: Int) -> SocketCallback? {
         let callback = machine.happened(.received, in: attempt)
         if callback != nil { inbound.fill(bytes) }
+        // There may have been a withdrawal since the stream passed them on.
+        dropWithdrawn()
         return callback
     }
 
