@@ -3,11 +3,11 @@ public import SallyportSecureStore
 internal import Synchronization
 
 /// The credentials of one app instance: those that servers accepted, and those that the app set in advance. They are
-/// kept in memory only; the store has the servers that accepted some, so that ``clear(for:)`` finds them after a
-/// restart.
+/// kept in memory only. The store has the servers that accepted some, so that ``clear(for:)`` finds them after a
+/// restart, and a keyed hash of each user.
 ///
 /// A principal has one user in a protection space: a second one is refused with `otherPrincipal` until the first is
-/// cleared.
+/// cleared. With a store, this holds over locks and restarts, since the first one's cookies and answers last as long.
 public actor CredentialStorage: InstancePart {
     /// A credential that may be sent without a challenge.
     struct Known: Sendable {
@@ -27,12 +27,14 @@ public actor CredentialStorage: InstancePart {
     private nonisolated let removals = Atomic<UInt64>(0)
     private let followers: [any CredentialFollower]
     private let places: PlaceStorage?
-    /// The places that this process has stored.
-    private var stored: Set<PlaceStorage.Entry> = []
+    /// The users that this process has stored.
+    private var stored: [PlaceStorage.Space: PlaceUsers.User] = [:]
+    /// The places whose users were cleared, but which the store still has, because it or a follower has failed.
+    private var cleared: Set<PlaceStorage.Entry> = []
 
     /// - Parameters:
-    ///   - store: keeps at which servers which principals had credentials accepted, without users and passwords; nil if
-    ///     the followers store nothing either.
+    ///   - store: keeps at which servers which principals had credentials accepted, with hashes in place of users and
+    ///     without passwords; nil if the followers store nothing either.
     ///   - followers: called by each ``clear(for:)``, one after the other, so that the principal's other data for those
     ///     servers is removed too: `Kerberos` with its tickets, jars, the cache.
     public init(in store: SecureStore? = nil, followedBy followers: [any CredentialFollower] = []) {
@@ -51,7 +53,7 @@ public actor CredentialStorage: InstancePart {
     /// removes the cookies that the instance would send to those servers for the principal, and their responses from
     /// the cache, also those of an earlier process. When the call returns, all this is done in memory and in the store.
     /// While the app may not use its store, stored cookies stay in it, and are removed when they are read again. After
-    /// a restart the next call removes them, and what the store failed to remove.
+    /// a restart the next call removes them, and what the store failed to remove; until then their user is known again.
     ///
     /// Running loads are not ended, but what a server accepts in one of them is not kept. Connections on which a server
     /// knows the user (NTLM) are closed; all others are separate for each principal anyway.
@@ -61,9 +63,9 @@ public actor CredentialStorage: InstancePart {
         let all = Array(Set(known).union(kept.map(\.place)))
         // The stored places are removed last, so that the next clearing makes good one that ended half-way. Those that
         // were stored anew meanwhile stay.
-        guard await tellFollowers(method, all) else { return }
-        let cleared = kept.subtracting(stored)
-        if !cleared.isEmpty { await places?.remove(cleared) }
+        var isDone = await tellFollowers(method, all)
+        if isDone { isDone = await places?.remove(kept, keeping: storedUsers) ?? true }
+        if isDone { cleared.subtract(kept) } else { cleared.formUnion(kept) }
     }
 
     /// Each follower is told, even if an earlier one fails.
@@ -84,21 +86,44 @@ public actor CredentialStorage: InstancePart {
     /// The stored places of a method, or of all: those of an earlier process, and those that are on their way.
     private func takeStored(_ method: AuthenticationMethod?) -> Set<PlaceStorage.Entry> {
         guard let places else { return [] }
-        let kept = places.all().union(stored).filter { method == nil || $0.method == method }
-        stored.subtract(kept)
+        let kept = places.all().union(stored.keys.map(\.entry)).filter { method == nil || $0.method == method }
+        stored = stored.filter { !kept.contains($0.key.entry) }
         return kept
     }
 
-    private func store(_ space: ProtectionSpace, of principal: Principal) {
-        guard let places, space.kind == .server else { return }
-        let entry = PlaceStorage.Entry(space.method, CredentialPlace(principal: principal, origin: space.origin))
-        // Forgetting what was stored only has it stored once more.
-        if stored.count >= CredentialBook.limit { stored = [] }
-        if stored.insert(entry).inserted { places.add(entry) }
+    /// The users that this process has stored, by place.
+    private var storedUsers: [PlaceStorage.Entry: PlaceUsers] {
+        stored.reduce(into: [:]) { $0[$1.key.entry, default: PlaceUsers()].note($1.value) }
     }
 
-    /// Removes all credentials.
-    public func withdrawn(_ change: AccessChange) async { await forget() }
+    /// Stores which user the principal is in a space, unless it is another one there.
+    private func store(_ user: String, in space: ProtectionSpace, of principal: Principal) {
+        guard let places, space.kind == .server else { return }
+        let place = PlaceStorage.Space(space, of: principal)
+        guard stored[place] == nil else { return }
+        // What is forgotten here is read from the store.
+        if stored.count >= CredentialBook.limit { stored = [:] }
+        let user = places.user(user, in: place)
+        stored[place] = user
+        places.add(user, at: place.entry, isCleared: cleared.remove(place.entry) != nil)
+    }
+
+    /// Whether the principal is another user in a space by what is stored. What cannot be read is not known.
+    private func isStored(asOtherThan user: String, in space: ProtectionSpace, of principal: Principal) -> Bool {
+        guard let places, space.kind == .server else { return false }
+        let place = PlaceStorage.Space(space, of: principal)
+        let user = places.user(user, in: place)
+        // Memory comes first: it may not be written yet.
+        if let known = stored[place] { return known != user }
+        return !cleared.contains(place.entry) && places.hasOther(than: user, at: place.entry)
+    }
+
+    /// Removes all credentials. Unless the store is destroyed, the principals stay the same users, whose stored cookies
+    /// and answers they have.
+    public func withdrawn(_ change: AccessChange) async {
+        if change.destroysData { (stored, cleared) = ([:], []) }
+        await forget()
+    }
 
     /// Removes all credentials.
     public func shutdown() async { await forget() }
@@ -144,10 +169,15 @@ public actor CredentialStorage: InstancePart {
     /// - Throws: ``LoadError/Code/otherPrincipal`` if the principal is another user in this space.
     func check(_ credential: Credential, for space: ProtectionSpace, of principal: Principal) throws(LoadError) {
         let user = book.user(in: space, of: principal)
-        guard user == nil || user == credential.user else {
-            throw LoadError(
-                .otherPrincipal, at: .request, "The principal is another user in this protection space.")
+        guard user == nil || user == credential.user else { throw Self.otherPrincipal() }
+        // The book knows nothing from before the start or a lock, and not everything since.
+        guard user != nil || !isStored(asOtherThan: credential.user, in: space, of: principal) else {
+            throw Self.otherPrincipal()
         }
+    }
+
+    private static func otherPrincipal() -> LoadError {
+        LoadError(.otherPrincipal, at: .request, "The principal is another user in this protection space.")
     }
 
     /// The session of a scheme in a space, created if there is none.
@@ -162,15 +192,17 @@ public actor CredentialStorage: InstancePart {
     /// The server accepted a credential.
     ///
     /// - Parameter start: the ``generation`` in which the load began; if credentials were removed since then, the
-    ///   credential is not kept. The server is noted all the same: the load's cookies and answer are kept, and the next
-    ///   clearing removes them.
+    ///   credential is not kept. The server and the user are noted all the same: the load's cookies and answer are
+    ///   kept, and the next clearing removes them.
     func accepted(
         _ credential: Credential, for space: ProtectionSpace, of principal: Principal, scopes: [String],
         since start: UInt64
     ) {
-        guard start == generation else { return store(space, of: principal) }
+        guard start == generation else { return store(credential.user, in: space, of: principal) }
         // Loads with a proof come here each time, and pay for the list of places at the first only.
-        if book.accepted(credential, for: space, of: principal, scopes: scopes) { store(space, of: principal) }
+        if book.accepted(credential, for: space, of: principal, scopes: scopes) {
+            store(credential.user, in: space, of: principal)
+        }
         publish()
     }
 

@@ -1,8 +1,11 @@
+internal import Crypto
+internal import SallyportBase
 internal import SallyportCore
 internal import SallyportSecureStore
 
-/// The servers that accepted credentials, in the instance's store, under a reserved name: without users and passwords.
-/// They are kept until what is stored for them is removed, so that clearing finds it in a later process too.
+/// The servers that accepted credentials, in the instance's store, under a reserved name: with a keyed hash of the user
+/// in each realm, but no name of a user and no password. They are kept until what is stored for them is removed, so
+/// that a later process finds it when it clears credentials, and refuses another user before that.
 ///
 /// A write is queued in the store before it is awaited, so that calls from one actor keep their order.
 struct PlaceStorage: Sendable {
@@ -26,18 +29,54 @@ struct PlaceStorage: Sendable {
         }
     }
 
+    /// A protection space of a server, and a principal in it.
+    struct Space: Sendable, Hashable {
+        let entry: Entry
+        let realm: String?
+
+        init(_ space: ProtectionSpace, of principal: Principal) {
+            entry = Entry(space.method, CredentialPlace(principal: principal, origin: space.origin))
+            realm = space.realm
+        }
+    }
+
     /// The most entries. An app may have any number of principals; what is beyond this is not found after a restart.
     static let limit = 100_000
 
     private let store: SecureStore
     private let places: StoreCollection<String, [UInt8]>
+    private let key: Redacted<[UInt8]>
     private let limit: Int
 
     init(_ store: SecureStore, limit: Int = PlaceStorage.limit) {
         self.store = store
         self.limit = limit
         places = store.reservedCollection("credentials.places", of: [UInt8].self)
+        key = store.secret(for: "credentials.users")
     }
+
+    // MARK: Users
+
+    /// What is stored of a user in a space: of no use without the store's key.
+    func user(_ name: String, in space: Space) -> PlaceUsers.User {
+        let place = [space.entry.key] + (space.realm.map { [$0] } ?? [])
+        return PlaceUsers.User(realm: code(of: ["realm"] + place), code: code(of: ["user", name] + place))
+    }
+
+    private func code(of parts: [String]) -> [UInt8] {
+        // With their lengths, so that no other parts make the same text.
+        let text = parts.map { "\($0.utf8.count):\($0)" }.joined()
+        let code = HMAC<SHA256>.authenticationCode(for: Array(text.utf8), using: SymmetricKey(data: key.reveal()))
+        return Array(code.prefix(PlaceUsers.codeLength))
+    }
+
+    /// Whether another user than this one is stored. One that cannot be read is not known.
+    func hasOther(than user: PlaceUsers.User, at entry: Entry) -> Bool {
+        guard let bytes = try? store.read({ try $0.value(for: entry.key, in: places) }) else { return false }
+        return PlaceUsers(stored: bytes).hasOther(than: user)
+    }
+
+    // MARK: Entries
 
     /// All readable entries.
     func all() -> Set<Entry> {
@@ -51,20 +90,43 @@ struct PlaceStorage: Sendable {
         return found
     }
 
-    /// Queues the entry, and does not wait: a load goes on meanwhile.
-    func add(_ entry: Entry) {
+    /// Queues the user of an entry, and does not wait: a load goes on meanwhile.
+    ///
+    /// - Parameter isCleared: whether the users that are stored there were cleared, so that they do not stay.
+    func add(_ user: PlaceUsers.User, at entry: Entry, isCleared: Bool = false) {
         store.submit({ [places, limit] transaction in
-            guard try transaction.count(of: places) < limit else { return }
-            try transaction.set([], for: entry.key, in: places)
+            let old = (try? transaction.value(for: entry.key, in: places)).map { PlaceUsers(stored: $0) }
+            if old == nil {
+                guard try transaction.count(of: places) < limit else { return }
+            }
+            var new = isCleared ? PlaceUsers() : old ?? PlaceUsers()
+            new.note(user)
+            guard new != old else { return }
+            try transaction.set(new.stored, for: entry.key, in: places)
         })
     }
 
-    /// Durable on return, unless the store fails.
+    /// Removes entries; one with users that are kept stays, with these alone. Durable on return.
+    ///
+    /// - Returns: false if the store has failed.
     func remove(
-        _ entries: Set<Entry>, isolation: isolated (any Actor)? = #isolation
-    ) async {
-        try? await store.write { [places] transaction in
-            for entry in entries { try transaction.remove(entry.key, from: places) }
+        _ entries: Set<Entry>, keeping users: [Entry: PlaceUsers] = [:],
+        isolation: isolated (any Actor)? = #isolation
+    ) async -> Bool {
+        guard !entries.isEmpty else { return true }
+        do {
+            try await store.write { [places] transaction in
+                for entry in entries {
+                    if let users = users[entry] {
+                        try transaction.set(users.stored, for: entry.key, in: places)
+                    } else {
+                        try transaction.remove(entry.key, from: places)
+                    }
+                }
+            }
+            return true
+        } catch {
+            return false
         }
     }
 }
