@@ -95,6 +95,13 @@ final class EasyHandle {
     func microseconds(_ info: CURLINFO) -> Duration { unsafe .microseconds(sallyport_get_offset(raw, info)) }
     var socket: Int32 { unsafe sallyport_get_socket(raw) }
 
+    /// Whether its transfer may go over the connection with this port on our side. libcurl knows the port of a transfer
+    /// from the moment before its request is sent, on an earlier transfer's connection too.
+    func mayHave(localPort port: UInt16?) -> Bool {
+        let own = long(CURLINFO_LOCAL_PORT)
+        return own == 0 || port == nil || own == port.map(Int.init)
+    }
+
     private func setCallbacks(_ pool: Pool) {
         let context = unsafe Unmanaged.passUnretained(self).toOpaque()
         unsafe set(CURLOPT_PRIVATE, pointer: context)

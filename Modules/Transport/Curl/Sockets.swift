@@ -45,6 +45,20 @@ func closeSocket(_ context: UnsafeMutableRawPointer?, _ descriptor: curl_socket_
     return close(descriptor)
 }
 
+/// The port of a connection on our side; nil if the descriptor is none of an internet socket.
+func localPort(of descriptor: Int32) -> UInt16? {
+    var address = sockaddr_storage()
+    var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
+    let code = unsafe withUnsafeMutablePointer(to: &address) { storage in
+        unsafe storage.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+            unsafe getsockname(descriptor, $0, &length)
+        }
+    }
+    guard code == 0, [AF_INET, AF_INET6].contains(Int32(address.ss_family)) else { return nil }
+    // Both kinds of addresses have the port at the same place (RFC 3493 §3.3).
+    return unsafe withUnsafeBytes(of: &address) { bytes in unsafe UInt16(bytes[2]) << 8 | UInt16(bytes[3]) }
+}
+
 /// Ends a connection in both directions and discards its unread bytes. The kernel answers later bytes with a reset.
 func exhaustSocket(_ descriptor: Int32) {
     shutdown(descriptor, Int32(SHUT_RDWR))

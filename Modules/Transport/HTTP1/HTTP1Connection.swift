@@ -427,7 +427,10 @@ final class HTTP1Connection: HTTPConnection, IdleConnection, DescriptorHandler, 
 
     private func answerIsWhole() {
         isAnswerWhole = true
-        if sending.isOver { finish() }
+        if sending.isOver { return finish() }
+        // The loop does not watch for bytes behind the answer while the rest of the request is sent, so that whether
+        // there are any is looked up at its end.
+        isReadable = true
     }
 
     private func finish() {

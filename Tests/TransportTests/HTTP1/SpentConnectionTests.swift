@@ -68,6 +68,76 @@ struct SpentConnectionTests {
         await loops.shutdown()
     }
 
+    /// The server answers before it has the whole request, and answers again while the rest of it is still to come.
+    @Test func anAnswerBehindAnEarlyOneAnswersNoOtherRequest() async throws {
+        let (mayPlant, isPlanted) = (Lock(false), Lock(false))
+        let server = try TestServer { connection in
+            guard let head = connection.readHead() else { return }
+            connection.write(Self.answer)
+            guard head.hasPrefix("PUT") else { return connection.awaitEnd() }
+            while !mayPlant.withLock({ $0 }) { connection.pause(.milliseconds(1)) }
+            connection.write("HTTP/1.1 408 Request Timeout\r\nContent-Length: 2\r\n\r\nno")
+            isPlanted.withLock { $0 = true }
+            connection.awaitEnd()
+        }
+        let transport = Transport(loops: loops, engine: .own)
+        let body = RequestBody.once(length: 4) { writer in
+            try await writer.write(Array("bo".utf8))
+            while !isPlanted.withLock({ $0 }) { try await Task.sleep(for: .milliseconds(1)) }
+            // What was planted has reached our side's kernel.
+            try await Task.sleep(for: .milliseconds(20))
+            try await writer.write(Array("dy".utf8))
+        }
+        var put = try ExchangeRequest(.put, server.url(), body: body)
+        var get = try ExchangeRequest(.get, server.url())
+        (put.connectionsPerOrigin, get.connectionsPerOrigin) = (1, 1)
+        let first = try await transport.exchange(put, via: ConnectionPath())
+        // It waits for the place of the first one, and is sent in the turn in which that one ends.
+        async let isSecondReused = isReused(get, over: transport)
+        try await Task.sleep(for: .milliseconds(50))
+        mayPlant.withLock { $0 = true }
+        #expect(try await first.body.collect(upTo: .bytes(2)) == Array("ok".utf8))
+        #expect(try await !isSecondReused && server.acceptedConnections == 2)
+        await transport.shutdown()
+        await loops.shutdown()
+    }
+
+    /// libcurl watches neither the idle connection nor that of the request whose body is waited for.
+    @Test func bytesOnAnIdleConnectionOfLibcurlAnswerNoRequestWhileAnotherIsPaused() async throws {
+        let (mayPlant, isPlanted, mayEnd) = (Lock(false), Lock(false), Lock(false))
+        let server = try TestServer { connection in
+            guard let head = connection.readHead() else { return }
+            if head.hasPrefix("PUT") {
+                while !mayEnd.withLock({ $0 }) { connection.pause(.milliseconds(1)) }
+                connection.write(Self.answer)
+                return
+            }
+            connection.write(Self.answer)
+            while !mayPlant.withLock({ $0 }) { connection.pause(.milliseconds(1)) }
+            guard !isPlanted.withLock({ $0 }) else { return connection.awaitEnd() }
+            connection.write("HTTP/1.1 408 Request Timeout\r\nContent-Length: 2\r\n\r\nno")
+            isPlanted.withLock { $0 = true }
+            connection.awaitEnd()
+        }
+        let transport = Transport(loops: loops, engine: .libcurl)
+        let body = RequestBody.once(length: 4) { writer in
+            try await writer.write(Array("bo".utf8))
+            while !mayEnd.withLock({ $0 }) { try await Task.sleep(for: .milliseconds(1)) }
+            try await writer.write(Array("dy".utf8))
+        }
+        async let paused = isReused(.init(.put, server.url(), body: body), over: transport)
+        #expect(try await eventually { server.openConnections == 1 })
+        #expect(try await !isReused(.init(.get, server.url()), over: transport))
+        mayPlant.withLock { $0 = true }
+        #expect(try await eventually { isPlanted.withLock { $0 } })
+        try await Task.sleep(for: .milliseconds(20))
+        #expect(try await !isReused(.init(.get, server.url()), over: transport))
+        mayEnd.withLock { $0 = true }
+        #expect(try await !paused && server.acceptedConnections == 3)
+        await transport.shutdown()
+        await loops.shutdown()
+    }
+
     /// The server ends the connection while the loop is busy, and the loop takes the next request up before it looks at
     /// the socket.
     @Test(arguments: [HTTPRequest.Method.get, .post])
