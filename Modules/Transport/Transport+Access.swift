@@ -7,8 +7,9 @@ extension Transport {
         if let denied = change.ending {
             endExchanges(with: LoadError(denied)) { _ in true }
             closeConnections { _ in true }
-        } else if change.changesRules {
-            judge(by: { gate.judge($0) })
         }
+        // After an end too: what has asked the gate before it, and reaches the loop only behind it, is judged before
+        // anything is sent.
+        if change.ending != nil || change.changesRules { judge(by: { gate.judge($0) }) }
     }
 }

@@ -45,6 +45,7 @@ final class Gate: Sendable {
         static func == (one: Rules, other: Rules) -> Bool {
             one.table == other.table && one.tls == other.tls && one.schemes == other.schemes
                 && one.clusters.mapValues(\.relays) == other.clusters.mapValues(\.relays)
+                && one.clusters.mapValues(\.authorities) == other.clusters.mapValues(\.authorities)
         }
     }
 

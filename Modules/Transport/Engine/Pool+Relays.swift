@@ -53,7 +53,8 @@ extension Pool {
         (attempt.movedFrom, attempt.moves) = (connection.relay, attempt.moves + 1)
     }
 
-    private func relay(of attempt: Attempt) -> Endpoint? {
+    /// The relay through which an attempt goes; nil if none is chosen yet.
+    func relay(of attempt: Attempt) -> Endpoint? {
         if let connection = attempt.connection as? HTTP1Connection { return connection.relay }
         return attempt.transfer == nil ? nil : attempt.relays.first
     }

@@ -116,8 +116,11 @@ final class Pool: DescriptorHandler, TurnObserver {
 
     /// The connection that a member has or waits for, for a policy's decision.
     func openConnection(of member: any PoolMember) -> OpenConnection {
-        OpenConnection(
-            to: member.attempt.endpoint, through: configuration.path.relay?.cluster, tlsVersion: member.tlsVersion,
+        let access = configuration.path.relay
+        return OpenConnection(
+            to: member.attempt.endpoint, through: access?.cluster,
+            relay: access == nil ? nil : relay(of: member.attempt),
+            trustedBy: access?.authorities ?? [], tlsVersion: member.tlsVersion,
             peer: configuration.path.addresses == nil ? nil : member.attempt.connection?.peer)
     }
 
@@ -361,9 +364,11 @@ final class Pool: DescriptorHandler, TurnObserver {
     /// next one (HTTP/2 names the request of each). Without them it finds a dead connection.
     private func spokeUnasked(_ descriptor: Int32, _ origin: Origin) {
         guard !origin.isSecure || origin.isHTTP1Only || origins.isOneByOne(origin) else { return }
+        // libcurl does not wait for the socket of a transfer that is paused, either.
+        let port = localPort(of: descriptor)
         let isInUse = members.all.contains { member in
-            member.attempt.claim?.origin == origin
-                && (member.isPaused || member.attempt.transfer?.socket == descriptor)
+            guard member.attempt.claim?.origin == origin, let transfer = member.attempt.transfer else { return false }
+            return transfer.socket == descriptor || member.isPaused && transfer.mayHave(localPort: port)
         }
         if isInUse { return }
         exhaustSocket(descriptor)

@@ -27,7 +27,8 @@ package final class Tunnel: ByteChannel {
     package var openConnection: OpenConnection {
         let version = facts.tls.flatMap { TLSVersion(openSSL: $0.version) }
         return OpenConnection(
-            to: endpoint, through: connection.cluster, tlsVersion: version, peer: connection.peer)
+            to: endpoint, through: connection.cluster, relay: connection.relay, trustedBy: connection.authorities,
+            tlsVersion: version, peer: connection.peer)
     }
 
     /// The next available bytes; nil once the server has ended its side.

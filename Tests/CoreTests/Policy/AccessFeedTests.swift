@@ -256,6 +256,31 @@ import Testing
         #expect(throws: LoadError.self) { try gate.confirm(way, open) }
     }
 
+    @Test func relayedConnectionsEndWithTheirRelayAndItsAuthorities() throws {
+        let gate = StubGate()
+        func access(_ relays: [String], _ authorities: [[UInt8]]) throws -> RelayAccess {
+            RelayAccess(
+                cluster: "main", relays: try relays.map { .init(try Self.endpoint($0), priority: 1) },
+                authorities: authorities, identity: ClientIdentity(certificates: [[1]], privateKey: Redacted("")))
+        }
+        let (one, two) = ("one.example:443", "two.example:443")
+        let table = RoutingTable(default: .relay(cluster: "main"))
+        let server = try Self.endpoint("a.example:443")
+        let open = OpenConnection(
+            to: server, through: "main", relay: try Self.endpoint(one), trustedBy: [[1], [2]], tlsVersion: .tls13)
+        let unknown = OpenConnection(to: server, through: "main", tlsVersion: .tls13)
+        try gate.route(by: table, relay: access([one, two], [[1], [2]]))
+        #expect(gate.judge(open) == nil)
+        try gate.route(by: table, relay: access([two], [[1], [2]]))
+        #expect(gate.judge(open)?.code == .refusedByPolicy)
+        #expect(gate.judge(unknown) == nil)
+        // While authorities are replaced, the one that counts may be either of them.
+        try gate.route(by: table, relay: access([one, two], [[2], [3]]))
+        #expect(gate.judge(open) == nil)
+        try gate.route(by: table, relay: access([one, two], [[3]]))
+        #expect(gate.judge(open)?.code == .refusedByPolicy)
+    }
+
     @Test func relayedConnectionsEndWithAnotherClusterAClosedPortAndForbiddenTLS() throws {
         let gate = StubGate()
         let open = OpenConnection(to: try Self.endpoint("a.example:443"), through: "main", tlsVersion: .tls12)

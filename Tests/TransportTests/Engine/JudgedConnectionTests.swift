@@ -50,6 +50,23 @@ struct JudgedConnectionTests {
         #expect(server.nginx.log.isEmpty)
     }
 
+    /// What has asked the gate before a withdrawal reaches the loop only behind it: there is no exchange yet that the
+    /// withdrawal could end.
+    @Test func aRequestThatReachesTheLoopBehindAWithdrawalIsNotSent() async throws {
+        let gate = StubGate()
+        let observation = gate.onAccessChange { [transport] in transport.follow($0, of: gate) }
+        let heads = Lock(0)
+        let server = try TestServer { client in
+            while client.readHead() != nil { heads.withLock { $0 += 1 } }
+        }
+        gate.withdraw(.blocked)
+        await #expect(throws: LoadError(.withdrawn, "")) {
+            try await transport.exchange(.init(.get, server.url()), via: ConnectionPath())
+        }
+        #expect(heads.withLock { $0 } == 0)
+        withExtendedLifetime(observation) {}
+    }
+
     @Test func aConnectionThatTheRulesAllowIsUsed() async throws {
         let server = try await WebServer.start()
         refuseTLS12()
