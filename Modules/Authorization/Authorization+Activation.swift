@@ -73,14 +73,15 @@ extension Authorization {
         _ link: ActivationLink, version: EntitlementVersion?, waits: Bool
     ) async throws(AuthorizationError) {
         let enrollment = Enrollment(client: client, clock: clock)
-        let authority = try await retried(waits: waits) { () async throws(AuthorizationError) -> [UInt8] in
+        var tries = ActivationTries(waits: waits, since: clock.uptime)
+        let authority = try await retried(&tries) { () async throws(AuthorizationError) -> [UInt8] in
             try await enrollment.authority(for: link)
         }
         setState(.authorizing(.enrolling))
         let purpose = "\(link) \(Base64URL.encode(link.authorityFingerprint))"
         let key = try await records.enrollmentKey(for: purpose)
         let wanted = application?.entitledVersion ?? version
-        let record = try await retried(waits: waits) { () async throws(AuthorizationError) -> IdentityRecord in
+        let record = try await retried(&tries) { () async throws(AuthorizationError) -> IdentityRecord in
             try await enrollment.enroll(
                 link, as: application?.entitlement, wanted, authority: authority, key: key)
         }
@@ -100,21 +101,15 @@ extension Authorization {
     /// Tries again if the request cannot have reached the gateway; a request that may have reached it is not repeated. A
     /// gateway that was not ready has been waited for; it is tried again only if it is to be tried without limit.
     private func retried<Result: Sendable>(
-        waits: Bool, _ attempt: @Sendable () async throws(AuthorizationError) -> Result
+        _ tries: inout ActivationTries, _ attempt: @Sendable () async throws(AuthorizationError) -> Result
     ) async throws(AuthorizationError) -> Result {
-        var tries = 1
         while true {
             do {
                 return try await attempt()
-            } catch  where waits && error.underlying is NotReady {
-                let wait = (error.underlying as? NotReady)?.wait
-                try await pause(wait ?? Backoff.activation(after: tries, using: &random))
-                tries += 1
-            } catch
-                where error.code == .unreachable && (waits || tries < 3) && !(error.underlying is NotReady)
-            {
-                try await pause(Backoff.activation(after: tries, using: &random))
-                tries += 1
+            } catch {
+                let backoff = Backoff.activation(after: tries.count, using: &random)
+                guard let wait = tries.wait(after: error, backoff: backoff, at: clock.uptime) else { throw error }
+                try await pause(wait)
             }
         }
     }
@@ -138,5 +133,36 @@ extension Authorization {
         } catch {
             throw .cancelled()
         }
+    }
+}
+
+/// How often and how long an activation tries to reach its gateway, all its requests together.
+struct ActivationTries {
+    private static let limit = 3
+    /// In seconds: all tries are over after 30 s, of which the last may take 10 to connect.
+    private static let lastBegin: Int64 = 20
+
+    /// Whether the gateway is tried without limit.
+    let waits: Bool
+    /// The uptime at its beginning, in seconds.
+    private let start: Int64
+    /// The number of the present try.
+    private(set) var count = 1
+
+    init(waits: Bool, since start: Int64) { (self.waits, self.start) = (waits, start) }
+
+    /// How long to wait before the next try, which it counts; nil if there is none.
+    mutating func wait(after error: AuthorizationError, backoff: Duration, at uptime: Int64) -> Duration? {
+        let pause: Duration
+        if let refusal = error.underlying as? NotReady {
+            guard waits else { return nil }
+            pause = refusal.wait ?? backoff
+        } else {
+            let isInTime = count < Self.limit && uptime - start + backoff.components.seconds <= Self.lastBegin
+            guard error.code == .unreachable, waits || isInTime else { return nil }
+            pause = backoff
+        }
+        count += 1
+        return pause
     }
 }

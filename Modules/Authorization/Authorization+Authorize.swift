@@ -17,12 +17,13 @@ extension Authorization {
         if before == .notAuthorized || before == .authorizing(.enrolling) {
             setState(.authorizing(.fetchingConfiguration))
         }
+        let limit = Patience(.seconds(5))
         do {
-            try await renewIdentityIfExpired()
-            try await refresh(timeout: .seconds(5))
+            // Without a configuration to go on with, a slow renewal is better than none.
+            try await renewIdentityIfExpired(within: mayUseLease ? limit.rest : nil)
+            try await refresh(within: limit.rest)
         } catch {
-            // A configuration from a backup may be older than a withdrawal.
-            guard document != nil, isBridgedByLease(error), !records.store.isRestored else {
+            guard mayUseLease, isBridgedByLease(error) else {
                 if case .authorizing = state { setState(.notAuthorized) }
                 throw error.ofAuthorization
             }
@@ -39,8 +40,11 @@ extension Authorization {
         return state
     }
 
+    /// Whether there is a stored configuration. One from a backup may be older than a withdrawal.
+    private var mayUseLease: Bool { document != nil && !records.store.isRestored }
+
     /// Why there is no access, in words.
-    private var withdrawal: String {
+    fileprivate var withdrawal: String {
         Verdict.reason(for: state.code, of: document, at: leaseTime)
     }
 
@@ -53,11 +57,14 @@ extension Authorization {
     }
 
     /// Fetches the configuration, verifies and adopts it.
-    func refresh(timeout: Duration = .seconds(10)) async throws(AuthorizationError) {
+    ///
+    /// - Parameter limit: for all that is asked of the gateway, and at least a second for each question.
+    func refresh(within limit: Duration = .seconds(10)) async throws(AuthorizationError) {
         guard let identity else { throw AuthorizationError(.notActivated, "Activate first.") }
-        let text = try await fetchConfiguration(as: identity, timeout: timeout)
+        let patience = Patience(limit)
+        let text = try await fetchConfiguration(as: identity, within: patience)
         try await adopt(text, for: identity)
-        await acknowledgeConfiguration()
+        await acknowledgeConfiguration(within: patience)
     }
 
     /// Everything up to the assignment happens without suspension, so that the older of two answers is discarded.
@@ -192,20 +199,42 @@ extension Authorization {
 
 extension Authorization {
     /// Renews an expired certificate, within 30 days; afterwards a new activation is needed.
-    func renewIdentityIfExpired() async throws(AuthorizationError) {
+    ///
+    /// - Throws: `withdrawn` if the gateway does not renew it because the instance is wiped.
+    func renewIdentityIfExpired(within limit: Duration? = nil) async throws(AuthorizationError) {
         guard let identity, clock.wall > identity.notAfter else { return }
         guard clock.wall <= identity.notAfter + IdentityRecord.renewalGrace else {
             throw AuthorizationError(
                 .identityExpired, .activationFailed, "The certificate expired more than 30 days ago.")
         }
-        try await renewIdentity()
+        do {
+            try await renewIdentity(within: limit)
+        } catch {
+            guard error.code == .credentialsRefused, await isFoundWiped(within: limit) else { throw error }
+            throw .withdrawn(state.code, withdrawal)
+        }
     }
 
-    /// Obtains a new key and certificate; requests in flight keep the old one, later ones use the new one.
-    func renewIdentity() async throws(AuthorizationError) {
-        guard let old = identity else { return }
+    /// The gateway renews nothing for an instance that was wiped while it was away. Only a configuration proves the wipe,
+    /// and the gateway gives it for the expired certificate too.
+    private func isFoundWiped(within limit: Duration?) async -> Bool {
+        do { try await refresh(within: limit ?? .seconds(10)) } catch { return false }
+        if case .wiped = state { return true }
+        return false
+    }
+
+    /// Obtains a new key and certificate; requests in flight keep the old one, later ones use the new one. A call that
+    /// finds another renewal in progress waits for it, and makes none of its own if that one succeeds.
+    func renewIdentity(within limit: Duration? = nil) async throws(AuthorizationError) {
+        let present = identity?.certificate
+        if let place = renewalTurns.join() {
+            await place.wait()
+            guard renewalTurns.isTurn(of: place) else { throw .cancelled() }
+        }
+        defer { renewalTurns.end() }
+        guard let old = identity, old.certificate == present else { return }
         let key = try await records.enrollmentKey(for: "renewal")
-        let enrollment = Enrollment(client: FleetClient(self), clock: clock)
+        let enrollment = Enrollment(client: FleetClient(self), clock: clock, limit: limit)
         var renewed = try await enrollment.renew(old, key: key)
         guard identity?.certificate == old.certificate else { return }
         try await records.finishEnrollment(renewed)

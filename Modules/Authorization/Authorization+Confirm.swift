@@ -28,7 +28,7 @@ extension Authorization {
             await earlier?.value
             confirmations.current = confirmations.next
             confirmations.next = nil
-            _ = try? await refresh(timeout: Self.confirmationTimeout)
+            _ = try? await refresh(within: Self.confirmationTimeout)
             if confirmations.next == nil { confirmations.current = nil }
         }
         confirmations.next = task

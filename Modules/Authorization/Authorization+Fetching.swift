@@ -10,12 +10,12 @@ extension Authorization {
     /// If the gateway knows of a newer stored configuration than the request named, the request is made once more:
     /// another fetch of this instance may have stored that one meanwhile.
     func fetchConfiguration(
-        as identity: IdentityRecord, timeout: Duration
+        as identity: IdentityRecord, within patience: Patience
     ) async throws(AuthorizationError) -> [UInt8] {
         var told: Int64?
         for _ in 0..<3 {
             let target = ControlAPI.Path.configuration + query(stored: try records.storedEpoch(), told: told)
-            let answer = try await ask(target, as: identity, timeout: timeout)
+            let answer = try await ask(target, as: identity, within: patience)
             guard answer.status == 409, let newest = answer.storedEpoch else {
                 try answer.checkStatus()
                 return answer.body
@@ -27,11 +27,11 @@ extension Authorization {
     }
 
     /// Tells the gateway which configuration the store now holds. If that fails, the next fetch tells it.
-    func acknowledgeConfiguration() async {
+    func acknowledgeConfiguration(within patience: Patience) async {
         guard let identity, let stored = try? records.storedEpoch(), stored > 0 else { return }
         let target = "\(ControlAPI.Path.storedConfiguration)?\(ControlAPI.Query.stored)=\(stored)"
         do {
-            let answer = try await ask(target, posting: [], as: identity, timeout: .seconds(5))
+            let answer = try await ask(target, posting: [], as: identity, within: patience)
             if answer.status != 204 { try answer.checkStatus() }
         } catch {
             logger.debug("the stored configuration could not be reported", metadata: ["error": "\(error)"])
@@ -48,13 +48,13 @@ extension Authorization {
     }
 
     private func ask(
-        _ target: String, posting body: [UInt8]? = nil, as identity: IdentityRecord, timeout: Duration
+        _ target: String, posting body: [UInt8]? = nil, as identity: IdentityRecord, within patience: Patience
     ) async throws(AuthorizationError) -> ControlAnswer {
         let request = ControlRequest(
             method: body == nil ? .get : .post, gateway: try identity.endpoint(), target: target, body: body,
             trust: .authorities(identity.trust.authorities), identity: identity.clientIdentity,
-            limit: ControlAPI.Limits.configuration, timeout: timeout)
-        return try await FleetClient(self).send(request, waitingBy: clock, tries: 2)
+            limit: ControlAPI.Limits.configuration, timeout: patience.rest)
+        return try await FleetClient(self).send(request, waitingBy: clock, tries: 2, atMost: patience.rest)
     }
 }
 
@@ -63,4 +63,14 @@ extension ControlAnswer {
     fileprivate var storedEpoch: Int64? {
         try? WireJSON.decode(ControlAPI.Failure.self, from: body, limit: ControlAPI.Limits.error).stored
     }
+}
+
+/// How long questions to the gateway may take, all of them together.
+struct Patience: Sendable {
+    private let end: ContinuousClock.Instant
+
+    init(_ limit: Duration) { end = .now + limit }
+
+    /// What is left, and at least a second: a question that is asked at all has a chance to be answered.
+    var rest: Duration { max(end - .now, .seconds(1)) }
 }

@@ -33,6 +33,8 @@ public actor Authorization {
     var identity: IdentityRecord?
     /// Whether ``activate(link:version:waits:)`` goes on: a second one would set the state and the identity under it.
     var isActivating = false
+    /// One renewal at a time: the gateway takes a second one, with another key, for that of a copied store.
+    var renewalTurns = Turns(limit: 1)
     var document: ConfigurationDocument?
     /// The configuration whose values the app knows: the last one while it was authorized, since events of changes are
     /// sent only then.

@@ -1,11 +1,12 @@
 import HTTPTypes
-import SallyportAuthorization
 import SallyportBase
 import SallyportCore
 import SallyportSecureStore
 import SallyportWire
 import TestSupport
 import Testing
+
+@testable import SallyportAuthorization
 
 @Suite("Activation") struct ActivationTests {
     @Test("A link makes an identity and authorizes") func activates() async throws {
@@ -52,6 +53,19 @@ import Testing
         #expect(fixture.gateway.sent.count == 3)
         #expect(fixture.clock.sleeps.count == 2)
         #expect(fixture.clock.sleeps[0] <= .seconds(1) && fixture.clock.sleeps[1] <= .seconds(2))
+    }
+
+    @Test("The tries of both requests count together, and the last one begins 10 s before the end")
+    func triesAreCounted() {
+        let failure = AuthorizationError(.unreachable, .noNetwork, "")
+        var tries = ActivationTries(waits: false, since: 100)
+        #expect(tries.wait(after: failure, backoff: .seconds(1), at: 108) == .seconds(1))
+        #expect(tries.wait(after: failure, backoff: .seconds(2), at: 117) == .seconds(2))
+        #expect(tries.wait(after: failure, backoff: .seconds(1), at: 118) == nil)
+        var late = ActivationTries(waits: false, since: 100)
+        #expect(late.wait(after: failure, backoff: .seconds(1), at: 120) == nil)
+        var patient = ActivationTries(waits: true, since: 100)
+        for _ in 0..<9 { #expect(patient.wait(after: failure, backoff: .seconds(30), at: 500) == .seconds(30)) }
     }
 
     @Test("Waiting keeps trying") func waits() async throws {

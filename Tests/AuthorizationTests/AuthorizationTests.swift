@@ -1,10 +1,12 @@
-import SallyportAuthorization
+import HTTPTypes
 import SallyportBase
 import SallyportCore
 import SallyportSecureStore
 import SallyportWire
 import TestSupport
 import Testing
+
+@testable import SallyportAuthorization
 
 @Suite("Authorization") struct AuthorizationTests {
     private let server: Endpoint
@@ -387,6 +389,67 @@ import Testing
         #expect(fixture.gateway.sent.first?.target == ControlAPI.Path.reenroll)
         #expect(fixture.gateway.sent.last?.identity != fixture.gateway.sent.first?.identity)
         #expect(fixture.gateway.state.withLock { $0.retired } == 1)
+    }
+
+    @Test("Calls that find the certificate expired at the same time renew it once", .timeLimit(.minutes(1)))
+    func oneRenewal() async throws {
+        let fixture = try Fixture()
+        let (authorization, _) = try await fixture.activated()
+        fixture.clock.advance(wall: 8 * 86_400)
+        fixture.gateway.state.withLock { state in
+            state.sent = []
+            state.holds[ControlAPI.Path.reenroll] = {
+                while await authorization.renewalTurns.waitingCount < 3 { try? await Task.sleep(for: .milliseconds(1)) }
+            }
+        }
+        await withDiscardingTaskGroup { group in
+            for _ in 0..<4 { group.addTask { try? await authorization.renewIdentityIfExpired() } }
+        }
+        #expect(fixture.gateway.sent(to: ControlAPI.Path.reenroll).count == 1)
+    }
+
+    @Test("An expired certificate that is not renewed may be that of a wiped instance") func wipedWhileAway()
+        async throws
+    {
+        let fixture = try Fixture()
+        let (authorization, _) = try await fixture.activated()
+        fixture.clock.advance(wall: 8 * 86_400)
+        fixture.gateway.state.withLock { $0.statuses[ControlAPI.Path.reenroll] = 403 }
+        await #expect { try await authorization.authorize() } throws: {
+            ($0 as? AuthorizationError)?.code == .credentialsRefused
+        }
+        fixture.gateway.change {
+            $0.iat += 8 * 86_400
+            $0.leaseEnd += 8 * 86_400
+            $0.status = .wiped
+            $0.code = .wiped
+        }
+        let signer = try fixture.gateway.authority.signer(validity: -3600...(30 * 86_400))
+        let text = try fixture.gateway.signed(fixture.gateway.state.withLock { $0.configuration }, by: signer)
+        fixture.gateway.state.withLock { $0.bodies[ControlAPI.Path.configuration] = text }
+        await #expect { try await authorization.authorize() } throws: {
+            ($0 as? AuthorizationError)?.code == .withdrawn && ($0 as? AuthorizationError)?.result == .wiped
+        }
+        #expect(authorization.state == .wiped(.wiped))
+    }
+
+    @Test("With a stored configuration, renewal and fetching have 5 s together") func patience() async throws {
+        let fixture = try Fixture()
+        let (_, store) = try await fixture.activated()
+        let authorization = try fixture.authorization(on: store)
+        fixture.gateway.state.withLock { $0.sent = [] }
+        fixture.clock.advance(wall: 8 * 86_400)
+        _ = try? await authorization.authorize()
+        #expect(!fixture.gateway.sent.isEmpty && fixture.gateway.sent.allSatisfy { $0.timeout <= .seconds(5) })
+        // The gateway asks to wait for longer than that.
+        fixture.gateway.state.withLock { state in
+            state.first[ControlAPI.Path.configuration] = [
+                ControlAnswer(status: 429, headerFields: [.retryAfter: "9"], body: [])
+            ]
+        }
+        let sleeps = fixture.clock.sleeps.count
+        _ = try? await authorization.authorize()
+        #expect(fixture.clock.sleeps.count == sleeps)
     }
 
     @Test("More than 30 days later only a new activation helps") func tooLate() async throws {

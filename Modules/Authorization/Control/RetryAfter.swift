@@ -26,14 +26,16 @@ enum RetryAfter {
 extension ControlClient {
     /// Sends a request, and sends it again if the gateway says how long to wait: because requests come too often or, if
     /// that is followed too, because it is not ready.
+    ///
+    /// - Parameter total: the longest time that it waits, all tries together.
     func send(
         _ request: ControlRequest, waitingBy clock: any AuthorizationClock, tries: Int = RetryAfter.tries,
-        following statuses: Set<Int> = [429]
+        atMost total: Duration = RetryAfter.total, following statuses: Set<Int> = [429]
     ) async throws(AuthorizationError) -> ControlAnswer {
         var answer = try await sent(request)
         var waited = Duration.zero
         for _ in 1..<tries {
-            guard let wait = RetryAfter.wait(answer, of: statuses), waited + wait <= RetryAfter.total else {
+            guard let wait = RetryAfter.wait(answer, of: statuses), waited + wait <= total else {
                 return answer
             }
             waited += wait

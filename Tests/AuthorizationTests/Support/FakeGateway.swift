@@ -25,6 +25,8 @@ final class FakeGateway: ControlClient {
         var broken: Set<String> = []
         /// Which paths none of them answers.
         var silent: Set<String> = []
+        /// By path, what is awaited before the answer.
+        var holds: [String: @Sendable () async -> Void] = [:]
         /// The fleet's gateways to which event streams were opened.
         var streams: [String] = []
         /// By path, instead of the true answer.
@@ -83,6 +85,7 @@ final class FakeGateway: ControlClient {
         try await hang(request)
         if state.withLock({ $0.broken.contains("\(request.gateway)") }) { return ControlAnswer(status: 500, body: []) }
         let path = String(request.target.prefix { $0 != "?" })
+        if let hold = state.withLock({ $0.holds[path] }) { await hold() }
         if let answer = state.withLock({ $0.first[path]?.isEmpty == false ? $0.first[path]?.removeFirst() : nil }) {
             return answer
         }
