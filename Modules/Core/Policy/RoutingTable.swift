@@ -64,7 +64,7 @@ public struct RoutingTable: Sendable, Hashable {
     package let addresses: AddressRules
 
     /// - Parameters:
-    ///   - servers: rules for single servers; `deny` wins if one is listed twice.
+    ///   - servers: rules for single servers; of two for the same one `deny` wins, else the later.
     ///   - domains: rules for domains and all names below them; `deny` wins if one is listed twice.
     ///   - networks: addresses that are denied, on all ports.
     ///   - fallback: the route of what no rule matches.

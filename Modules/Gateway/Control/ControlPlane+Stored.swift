@@ -8,7 +8,7 @@ internal import SallyportWire
 extension ControlPlane {
     /// Records which configuration the instance has stored; a late report changes nothing.
     func storedConfiguration(_ request: Request, _ context: ControlContext) async throws -> Response {
-        let presented = try await unexpired(context)
+        let presented = try await inForce(context)
         guard let stored = try Self.epoch(ControlAPI.Query.stored, of: request) else {
             throw GatewayError(.invalid, "The query names no epoch.")
         }

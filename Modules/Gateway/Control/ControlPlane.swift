@@ -113,7 +113,9 @@ struct ControlPlane: Sendable {
     // MARK: Configuration and events
 
     private func configuration(_ request: Request, _ context: ControlContext) async throws -> Response {
-        let presented = try await unexpired(context)
+        let presented = try await presented(context)
+        // That it was wiped or denied, an instance is told even if it was away while its certificate expired.
+        if data.isExpired(presented), try await !data.hasEnded(presented) { throw Self.expired }
         let version = try Self.version(in: request)
         try await waitForTurn(presented.name.instance)
         if let refusal = try await refusal(of: request, from: presented) { return refusal }
@@ -138,10 +140,8 @@ struct ControlPlane: Sendable {
     private static let patience = 1.0
 
     private func eventStream(_ request: Request, _ context: ControlContext) async throws -> Response {
-        let presented = try await unexpired(context)
-        let record = try await data.admitted(presented)
-        let status = await data.status(of: record)
-        guard status != .wiped, status != .denied else { throw GatewayError(.forbidden, "The instance is withdrawn.") }
+        let presented = try await inForce(context)
+        try await data.admitted(presented)
         let lastID = Self.lastEventID.flatMap { request.headers[$0] }
         let stream = await events.begin(presented.name.instance, lastEventID: lastID)
         return Response(
@@ -165,7 +165,7 @@ struct ControlPlane: Sendable {
     // MARK: Names
 
     private func name(_ request: Request, _ context: ControlContext) async throws -> Response {
-        let presented = try await unexpired(context)
+        let presented = try await inForce(context)
         let record = try await data.admitted(presented)
         guard await queries.takes(record.name.instance, at: data.clock()) else {
             throw GatewayError(
@@ -188,7 +188,7 @@ struct ControlPlane: Sendable {
     // MARK: Tokens
 
     private func token(_ request: Request, _ context: ControlContext) async throws -> Response {
-        let presented = try await unexpired(context)
+        let presented = try await inForce(context)
         return try await tokens.issue(request, to: data.admitted(presented))
     }
 
@@ -201,14 +201,18 @@ struct ControlPlane: Sendable {
         return try current.presented(der)
     }
 
-    /// The client's certificate, which must not have expired: required by every path except renewal.
-    func unexpired(_ context: ControlContext) async throws -> PresentedCertificate {
+    /// The client's certificate, for every path but renewal and configuration: it must not have expired, and its
+    /// instance must be neither wiped nor denied.
+    func inForce(_ context: ControlContext) async throws -> PresentedCertificate {
         let presented = try await presented(context)
-        guard !data.isExpired(presented) else {
-            throw GatewayError(.expired, "The certificate has expired: renew it.")
+        guard !data.isExpired(presented) else { throw Self.expired }
+        guard try await !data.hasEnded(presented) else {
+            throw GatewayError(.forbidden, "The instance is withdrawn.")
         }
         return presented
     }
+
+    private static var expired: GatewayError { GatewayError(.expired, "The certificate has expired: renew it.") }
 }
 
 /// Turns errors into the body of ``ControlAPI/Failure``.

@@ -98,7 +98,7 @@ struct ConfigurationBuilder: Sendable {
     }
 
     private func servers(of entitlement: String) throws -> [ConfigurationDocument.Server] {
-        try directory.servers.filter { $0.application == nil || $0.application == entitlement }
+        try directory.servers(for: entitlement)
             .sorted { ($0.priority, $0.endpoint) < ($1.priority, $1.endpoint) }
             .map { server in
                 .init(

@@ -137,6 +137,17 @@ extension GatewayData {
         _ = try? await admitted(presented)
     }
 
+    /// Whether the instance that a certificate names was wiped or denied, and the certificate is in force, or has expired
+    /// within 30 days.
+    func hasEnded(_ presented: PresentedCertificate) async throws -> Bool {
+        let record = try await known(presented)
+        guard clock() < presented.end.addingTimeInterval(CertificateAuthority.Lifetime.renewalGrace) else {
+            return false
+        }
+        let status = status(of: record)
+        return status == .wiped || status == .denied
+    }
+
     func status(of record: InstanceRecord) -> ConfigurationDocument.Status {
         ConfigurationBuilder.status(of: record, entitled: directory.versions(for: record)).status
     }

@@ -14,10 +14,7 @@ struct RelaySnapshot: Sendable {
     private var instances: InstanceTable
     private let directory: Directory
     /// By entitlement.
-    private let tables: [String: RoutingTable]
-    private let addresses: [Endpoint: IPAddress]
-    /// The names for which the administrator has set an address.
-    private let names: [SallyportCore.Host: IPAddress]
+    private let rules: [String: ApplicationRules]
     private let clock: @Sendable () -> Date
 
     init(
@@ -26,19 +23,8 @@ struct RelaySnapshot: Sendable {
         self.directory = directory
         self.instances = instances
         self.clock = clock
-        tables = Dictionary(
-            uniqueKeysWithValues: directory.applications.keys.map { entitlement in
-                (entitlement, directory.routingTable { $0.application == nil || $0.application == entitlement })
-            })
-        addresses = Dictionary(
-            directory.servers.compactMap { server in
-                guard let endpoint = try? Endpoint(server.endpoint),
-                    let address = server.address.flatMap(IPAddress.init)
-                else { return nil }
-                return (endpoint, address)
-            }
-        ) { first, _ in first }
-        names = Dictionary(addresses.map { ($0.key.host, $0.value) }) { first, _ in first }
+        rules = Dictionary(
+            uniqueKeysWithValues: directory.applications.keys.map { ($0, ApplicationRules(of: $0, in: directory)) })
     }
 
     /// The same policy for other instances; what was computed from the directory is reused.
@@ -103,12 +89,12 @@ struct RelaySnapshot: Sendable {
     func isInGoodStanding(_ instance: InstanceIdentifier) -> Bool { instances[instance].map { isActive($0) } ?? false }
 
     private func decide(_ record: InstanceRecord, _ target: Endpoint) -> RelayVerdict {
-        guard let table = table(for: record) else { return Self.denied("The instance is withdrawn.") }
-        let decision = table.decide(target)
+        guard let rules = rules(for: record) else { return Self.denied("The instance is withdrawn.") }
+        let decision = rules.table.decide(target)
         guard case .relay = decision.route else {
             return Self.denied("The policy does not relay to this server: \(decision.rule).")
         }
-        let address = Self.isServer(decision.rule) ? addresses[target] : nil
+        let address = Self.isServer(decision.rule) ? rules.address(of: target) : nil
         return .allowed(
             instance: record.name.instance.description, address: address,
             mayBeLocal: address != nil || Self.isListedLocal(target.host, decision.rule), rules: decision.addresses)
@@ -128,14 +114,14 @@ struct RelaySnapshot: Sendable {
     }
 
     /// Nil if the instance may reach nothing.
-    private func table(for record: InstanceRecord) -> RoutingTable? {
-        isActive(record) ? tables[record.name.entitlement.description] : nil
+    private func rules(for record: InstanceRecord) -> ApplicationRules? {
+        isActive(record) ? rules[record.name.entitlement.description] : nil
     }
 
     /// The decision on a name look-up by an admitted instance.
     func judge(_ record: InstanceRecord, name host: SallyportCore.Host) -> NameVerdict {
-        guard let table = table(for: record), table.relays(host) else { return .refused }
-        return names[host].map(NameVerdict.address) ?? .allowed
+        guard let rules = rules(for: record), rules.table.relays(host) else { return .refused }
+        return rules.address(of: host).map(NameVerdict.address) ?? .allowed
     }
 
     private static func isServer(_ rule: RouteDecision.Rule) -> Bool { if case .server = rule { true } else { false } }

@@ -280,10 +280,13 @@ extension Directory {
 
     private mutating func apply(_ declared: [Declaration.Cluster]) throws(GatewayError) {
         for cluster in declared {
+            // As with an app's and a user's settings, what an entry does not name stays: without its own authorities the
+            // cluster would trust the gateway's.
+            let authorities = cluster.authorities ?? clusterAuthorities?[cluster.name]
             try Self.naming("Cluster \(cluster.name)") { () throws(GatewayError) in
                 try setCluster(
                     cluster.name, cluster.relays.map { Relay(endpoint: $0.server, priority: $0.priority ?? 1) },
-                    authorities: cluster.authorities)
+                    authorities: authorities)
             }
         }
     }

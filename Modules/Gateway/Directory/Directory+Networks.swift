@@ -43,12 +43,20 @@ extension Directory {
             .invalid, "The network is one of IPv4: write \(plain), which holds for mapped addresses too.")
     }
 
-    /// The table by which routes are decided.
+    /// The servers that are listed for an app: those for all apps, and its own. Of two with one endpoint the app's own
+    /// comes later, and counts.
     ///
-    /// - Parameter isListed: whether a server belongs to the table.
-    func routingTable(where isListed: (Server) -> Bool) -> RoutingTable {
+    /// - Parameter application: nil for the servers of all apps alone.
+    func servers(for application: String?) -> [Server] {
+        servers.filter { $0.application == nil || $0.application == application }
+    }
+
+    /// The table by which an app's routes are decided.
+    ///
+    /// - Parameter application: nil for the table of an app that has no servers of its own.
+    func routingTable(for application: String?) -> RoutingTable {
         RoutingTable(
-            servers: servers.filter(isListed).compactMap { server in
+            servers: servers(for: application).compactMap { server in
                 (try? Endpoint(server.endpoint)).map {
                     RoutingTable.Server($0, route: server.route, secondary: server.secondary)
                 }

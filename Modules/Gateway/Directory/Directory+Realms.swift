@@ -52,7 +52,7 @@ extension Directory {
 
     /// A warning about a KDC's route; nil if apps can reach it.
     func warning(ofKDC endpoint: Endpoint) -> String? {
-        let decision = routingTable { $0.application == nil }.decide(endpoint)
+        let decision = routingTable(for: nil).decide(endpoint)
         guard decision.route == .deny else { return nil }
         return "No app reaches the KDC: \(decision). `admin server add \(endpoint)` lists it."
     }

@@ -57,12 +57,19 @@ extension MetricDescription {
         [("listener", ["control", "relay"]), ("reason", ["late", "failed", "left"])])
     static let requests = gateway(
         "requests_total", "Requests to the control port by result: done, or the reason of the refusal or failure.",
-        [("operation", operations), ("result", ["done", "limited", "unauthorized", "forbidden", "invalid", "failed"])])
+        [("operation", operations), ("result", results)])
     static let verifications = gateway(
         "token_verifications_total", "Verified auth tokens by verdict.",
         [("verdict", AuthTokenAPI.Verdict.allCases.map { "\($0)" })])
     static let eventStreams = gateway("event_streams", "Event streams that are open.")
 
+    /// An alert on the increase of a series sees its first event only if the series was there before.
+    private static let results =
+        ["done", "behind", "aborted", "failed"]
+        + [
+            GatewayError.Code.limited, .unauthorized, .forbidden, .expired, .retired, .locked, .keyUsed, .keyExpired,
+            .wrongApplication, .versionNotEntitled, .invalid, .unreachable, .store, .internalFailure,
+        ].map(\.description)
     private static let listeners = GatewayListener.allCases.map(\.rawValue)
     private static let operations = ControlOperation.allCases.map(\.rawValue)
 }

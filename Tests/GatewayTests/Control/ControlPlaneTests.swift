@@ -62,6 +62,22 @@ import Testing
         }
     }
 
+    /// It was away while its certificate expired, and while it was wiped.
+    @Test func aWipedInstanceHearsOfItWithAnExpiredCertificateForThirtyDays() async throws {
+        try await ControlFixture.with { fixture in
+            let identity = try await fixture.activated()
+            fixture.data.advance(6 * 86_400)
+            let name = try await fixture.data.data.presented(identity.certificates[0]).name
+            try await fixture.data.perform(.withdraw(instance: name.instance.description, .wipe))
+            fixture.data.advance(20 * 86_400)
+            #expect(try await fixture.renew(as: identity).status == 403)
+            #expect(try await fixture.document(as: identity).status == .wiped)
+            #expect(try await fixture.get(ControlAPI.Path.events, as: identity).status == 403)
+            fixture.data.advance(10 * 86_400)
+            #expect(try await fixture.get(ControlAPI.Path.configuration, as: identity).status == 403)
+        }
+    }
+
     @Test func aWipedInstanceHearsOfItAndGetsNothingElse() async throws {
         try await ControlFixture.with { fixture in
             let identity = try await fixture.activated()
@@ -70,6 +86,10 @@ import Testing
             #expect(try await fixture.get(ControlAPI.Path.configuration, as: identity).status == 200)
             #expect(try await fixture.get(ControlAPI.Path.events, as: identity).status == 403)
             #expect(try await fixture.renew(as: identity).status == 403)
+            let stored = "\(ControlAPI.Path.storedConfiguration)?\(ControlAPI.Query.stored)=1"
+            #expect(try await fixture.post(stored, [], as: identity).status == 403)
+            let query: HTTPFields = [.contentType: ControlAPI.MediaType.query]
+            #expect(try await fixture.post(ControlAPI.Path.names, [0], as: identity, fields: query).status == 403)
         }
     }
 

@@ -429,6 +429,52 @@ extension GatewayData {
 }
 
 @Suite struct RelayPolicyTests {
+    /// The address of a server leads to loopback, where an app has to be listed itself.
+    @Test func anAddressThatIsSetForOneAppsServerOpensNothingForAnother() async throws {
+        let fixture = try await DataFixture()
+        try await fixture.perform(.addApplication(entitlement: "com.example.other", version: "1.0.0.0"))
+        let (report, name) = ("com.example.report", "in.example:443")
+        try await fixture.perform(
+            .addServer(.init(endpoint: name, entitlement: "com.example.other", address: "127.0.0.9")))
+        try await fixture.perform(.addServer(.init(endpoint: name)))
+        let chain = try await fixture.chain(fixture.link(), DataFixture.request())
+        let presented = try await fixture.data.presented(chain[0])
+        /// The address by which the relay reaches the server; nil if it looks it up, and refuses what is local.
+        func address() async throws -> IPAddress? {
+            let client = try #require(await fixture.data.currentState().client(presenting: chain[0]))
+            guard case .allowed(_, let address, let mayBeLocal, _) = try client.decide(Endpoint(name)) else {
+                throw TestFailure("the server is relayed")
+            }
+            #expect(mayBeLocal == (address != nil))
+            return address
+        }
+        func named() async throws -> NameVerdict {
+            try await fixture.data.currentState().judge(fixture.data.admitted(presented), name: Host("in.example"))
+        }
+        #expect(try await address() == nil)
+        #expect(try await named() == .allowed)
+        // The app's own entry counts instead of that for all, with its address and without one.
+        try await fixture.perform(.addServer(.init(endpoint: name, address: "127.0.0.8")))
+        #expect(try await address() == IPAddress("127.0.0.8"))
+        try await fixture.perform(.addServer(.init(endpoint: name, entitlement: report, address: "127.0.0.7")))
+        #expect(try await address() == IPAddress("127.0.0.7"))
+        #expect(try await named() == .address(try #require(IPAddress("127.0.0.7"))))
+        try await fixture.perform(.addServer(.init(endpoint: name, entitlement: report)))
+        #expect(try await address() == nil)
+    }
+
+    /// A look-up has no port.
+    @Test func aNameWithSeveralPortsHasTheAddressOfTheLowest() async throws {
+        let fixture = try await DataFixture()
+        for (port, address) in [(8443, "10.0.0.3"), (443, "10.0.0.1"), (4443, "10.0.0.2")] {
+            try await fixture.perform(.addServer(.init(endpoint: "in.example:\(port)", address: address)))
+        }
+        let presented = try await fixture.enroll(fixture.link(), DataFixture.request())
+        let verdict = try await fixture.data.currentState()
+            .judge(fixture.data.admitted(presented), name: Host("in.example"))
+        #expect(verdict == .address(try #require(IPAddress("10.0.0.1"))))
+    }
+
     /// What only the default sends to the relay is where an app was led to, not what the administrator listed.
     @Test func theDefaultLeadsToNothingLocal() async throws {
         let fixture = try await DataFixture()

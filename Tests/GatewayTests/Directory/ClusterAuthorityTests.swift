@@ -29,6 +29,10 @@ import Testing
         var directory = Directory()
         let pems = try (0..<4).map { try TestAuthority(name: "CA \($0)").pem }
         try directory.setCluster("own", Self.relays, authorities: "Corp's:\n" + pems.joined(separator: "\n"))
+        // A file that names only the relays takes no authorities away, but for `--prune`.
+        let declared = try Declaration(yaml: "clusters: [{name: own, relays: [{server: 'r.example:443'}]}]")
+        #expect(try directory.applying(declared, prune: false).authorities(of: "own")?.ders.count == 4)
+        #expect(try directory.applying(declared, prune: true).authorities(of: "own") == nil)
         #expect(try directory.authorities(of: "own")?.ders.count == 4)
         #expect(directory.clusterAuthorities?["own"] == pems.joined())
         let yaml = try directory.declaration.yaml()
