@@ -76,7 +76,7 @@ struct SallyportProgram: AsyncParsableCommand {
         if let status = requestedText(error) { return status }
         // The status of a program that was run: it has said itself what failed.
         if let code = error as? ExitCode { return ExitStatus(rawValue: code.rawValue) }
-        let failure = CommandFailure(error) ?? usageFailure(error, arguments: arguments)
+        let failure = failure(of: error, arguments: arguments)
         let shown = SecretArguments.withoutLinks(arguments, in: failure)
         StandardStreams.error(shown.text(asJSON: wantsJSON(arguments)))
         return failure.status
@@ -87,6 +87,12 @@ struct SallyportProgram: AsyncParsableCommand {
         guard exitCode(for: error) == .success else { return nil }
         StandardStreams.output(fullMessage(for: error))
         return .done
+    }
+
+    static func failure(of error: any Error, arguments: [String]) -> CommandFailure {
+        if let failure = CommandFailure(error) { return failure }
+        guard exitCode(for: error) == .validationFailure else { return CommandFailure(unforeseen: error) }
+        return usageFailure(error, arguments: arguments)
     }
 
     private static func usageFailure(_ error: any Error, arguments: [String]) -> CommandFailure {

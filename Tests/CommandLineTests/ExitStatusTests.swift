@@ -1,3 +1,4 @@
+import ArgumentParser
 import SallyportCore
 import SallyportGateway
 import SallyportSecureStore
@@ -47,5 +48,8 @@ import Testing
     @Test func unknownErrorsAreNotOurs() {
         struct Other: Error {}
         #expect(CommandFailure(Other()) == nil)
+        #expect(SallyportProgram.failure(of: Other(), arguments: ["cookies", "list"]).status == .software)
+        let invalid = ValidationError("No such cookie.")
+        #expect(SallyportProgram.failure(of: invalid, arguments: ["cookies", "list"]).status == .usage)
     }
 }

@@ -39,12 +39,13 @@ struct Client {
     }
 
     /// Whether a failed activation left a key that the next try needs: that of a request which the gateway may have
-    /// answered with a certificate.
-    private static func isWorthKeeping(_ store: SecureStore, after error: any Error) -> Bool {
+    /// answered with a certificate. A gateway that is cut off from its database says that it is not ready, and may have
+    /// issued one all the same.
+    static func isWorthKeeping(_ store: SecureStore, after error: any Error) -> Bool {
         guard let stored = try? StoredAuthorization.read(from: store), stored.instance == nil else { return true }
         guard let error = error as? AuthorizationError else { return true }
         return switch error.code {
-        case .linkUsed, .linkExpired, .credentialsRefused, .versionNotEntitled, .authorityMismatch, .unreachable: false
+        case .linkUsed, .linkExpired, .credentialsRefused, .versionNotEntitled, .authorityMismatch: false
         default: stored.hasPendingEnrollment
         }
     }

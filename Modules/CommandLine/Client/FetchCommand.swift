@@ -83,6 +83,7 @@ struct FetchCommand: SharedAppCommand, CheckedArguments {
             configuration.handlesCookies = !command.noCookies
             configuration.usesCache = command.cache
             configuration.allowsInsecureRedirects = command.insecureRedirects
+            if let name = command.credentials.principal { configuration.principal = Principal(name) }
             configuration.allowsBasicOverPlainHTTP = command.credentials.auth?.method == .basic
             if let scope = command.headerScope?.scope { configuration.fieldScopes.others = scope }
             if let jar = command.jar { configuration.cookieJar = .named(jar) }

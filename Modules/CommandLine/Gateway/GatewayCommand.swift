@@ -75,7 +75,8 @@ struct GatewayCommand: ParsableCommand {
         var relay = BindArgument(host: "0.0.0.0", port: 17533)
         @Option(help: ArgumentHelp("The source address of connections to servers.", valueName: "address"))
         var egress: String?
-        @Option(help: ArgumentHelp("The resolver of internal names. Default: the system's.", valueName: "host[:port]"))
+        @Option(
+            help: ArgumentHelp("The resolver of internal names. Default: the system's.", valueName: "address[:port]"))
         var dns: String?
         @Option(
             help: ArgumentHelp("For development: verify auth tokens here without TLS.", valueName: "host:port"),
@@ -117,7 +118,13 @@ struct GatewayCommand: ParsableCommand {
                 throw ValidationError("--verification-plain and --guard go with --role control and both.")
             }
             if let egress, IPAddress(egress) == nil { throw ValidationError("--egress is an IP address.") }
-            if let dns, (try? Endpoint(dns, defaultPort: 53)) == nil { throw ValidationError("--dns is HOST[:PORT].") }
+            if let dns, !Self.isAddress(dns) { throw ValidationError("--dns is ADDRESS[:PORT], such as 10.0.0.2:53.") }
+        }
+
+        /// A resolver's name would have to be resolved itself.
+        private static func isAddress(_ text: String) -> Bool {
+            guard case .address = (try? Endpoint(text, defaultPort: 53))?.host else { return false }
+            return true
         }
 
         func run() async throws {

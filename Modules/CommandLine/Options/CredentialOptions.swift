@@ -11,6 +11,12 @@ struct CredentialOptions: CheckedArguments {
 
     @Option(
         help: ArgumentHelp(
+            "The principal, which is one user at a server and shares no cookies, cache or tickets with others; the "
+                + "instance itself by default.", valueName: "name"))
+    var principal: String?
+
+    @Option(
+        help: ArgumentHelp(
             "The only method to use: basic, digest, ntlm or negotiate. Over plain http, basic needs this option.",
             valueName: "scheme"))
     var auth: AuthenticationMethodArgument?

@@ -8,6 +8,10 @@ import SallyportGateway
 import SallyportSecureStore
 import SallyportWire
 
+#if Kerberos
+import SallyportKerberos
+#endif
+
 extension CommandFailure {
     /// Converts a module's error to the program's; nil for an error of the command line itself.
     init?(_ error: any Error) {
@@ -26,10 +30,31 @@ extension CommandFailure {
         case let error as GatewayError: self.init(error)
         case let error as AddressError: self.init(.usage, name: "invalidAddress", error.message)
         case let error as WireError: self.init(.usage, name: "\(error.code)", error.message)
-        default: return nil
+        default:
+            #if Kerberos
+            guard let error = error as? KerberosError else { return nil }
+            self.init(error)
+            #else
+            return nil
+            #endif
+        }
+    }
+
+    /// An error that no command expects.
+    init(unforeseen error: any Error) { self.init(.software, name: "internalFailure", "\(error)") }
+}
+
+#if Kerberos
+extension CommandFailure {
+    init(_ error: KerberosError) {
+        if let store = error.underlying as? StoreError {
+            self.init(store)
+        } else {
+            self.init(.software, name: "\(error.code)", error.message)
         }
     }
 }
+#endif
 
 // MARK: Loading
 
@@ -64,6 +89,7 @@ extension CommandFailure {
         case (.refusedByPolicy, _): "'sallyport explain URL' says which rule decides"
         case (.clientCertificateRefused, _): "a client certificate is shown with --cert FILE"
         case (.serverNotTrusted, _): "a private authority is trusted with --ca FILE"
+        case (.otherPrincipal, _): "another user needs another --principal NAME"
         case (.unsupportedScheme, _): "http and https are loaded"
         case (.insecureRedirect, _): "--insecure-redirects follows it"
         case (.tooManyRedirects, _): "--no-redirect shows the first answer"
