@@ -17,11 +17,11 @@ extension Authorization {
         if before == .notAuthorized || before == .authorizing(.enrolling) {
             setState(.authorizing(.fetchingConfiguration))
         }
-        let limit = Patience(.seconds(5))
+        // Without a configuration to go on with, a slow renewal is better than none.
+        let patience = mayUseLease ? Patience(.seconds(5)) : nil
         do {
-            // Without a configuration to go on with, a slow renewal is better than none.
-            try await renewIdentityIfExpired(within: mayUseLease ? limit.rest : nil)
-            try await refresh(within: limit.rest)
+            try await renewIdentityIfExpired(within: patience)
+            try await refresh(within: patience ?? Patience(.seconds(5)))
         } catch {
             guard mayUseLease, isBridgedByLease(error) else {
                 if case .authorizing = state { setState(.notAuthorized) }
@@ -57,11 +57,8 @@ extension Authorization {
     }
 
     /// Fetches the configuration, verifies and adopts it.
-    ///
-    /// - Parameter limit: for all that is asked of the gateway, and at least a second for each question.
-    func refresh(within limit: Duration = .seconds(10)) async throws(AuthorizationError) {
+    func refresh(within patience: Patience = Patience(.seconds(10))) async throws(AuthorizationError) {
         guard let identity else { throw AuthorizationError(.notActivated, "Activate first.") }
-        let patience = Patience(limit)
         let text = try await fetchConfiguration(as: identity, within: patience)
         try await adopt(text, for: identity)
         await acknowledgeConfiguration(within: patience)
@@ -201,40 +198,47 @@ extension Authorization {
     /// Renews an expired certificate, within 30 days; afterwards a new activation is needed.
     ///
     /// - Throws: `withdrawn` if the gateway does not renew it because the instance is wiped.
-    func renewIdentityIfExpired(within limit: Duration? = nil) async throws(AuthorizationError) {
+    func renewIdentityIfExpired(within patience: Patience? = nil) async throws(AuthorizationError) {
         guard let identity, clock.wall > identity.notAfter else { return }
         guard clock.wall <= identity.notAfter + IdentityRecord.renewalGrace else {
             throw AuthorizationError(
                 .identityExpired, .activationFailed, "The certificate expired more than 30 days ago.")
         }
         do {
-            try await renewIdentity(within: limit)
+            try await renewIdentity(within: patience)
         } catch {
-            guard error.code == .credentialsRefused, await isFoundWiped(within: limit) else { throw error }
+            let isRefused = error.code == .credentialsRefused
+            guard isRefused, await isFoundWiped(within: patience ?? Patience(.seconds(10))) else { throw error }
             throw .withdrawn(state.code, withdrawal)
         }
     }
 
     /// The gateway renews nothing for an instance that was wiped while it was away. Only a configuration proves the wipe,
     /// and the gateway gives it for the expired certificate too.
-    private func isFoundWiped(within limit: Duration?) async -> Bool {
-        do { try await refresh(within: limit ?? .seconds(10)) } catch { return false }
+    private func isFoundWiped(within patience: Patience) async -> Bool {
+        do { try await refresh(within: patience) } catch { return false }
         if case .wiped = state { return true }
         return false
     }
 
     /// Obtains a new key and certificate; requests in flight keep the old one, later ones use the new one. A call that
     /// finds another renewal in progress waits for it, and makes none of its own if that one succeeds.
-    func renewIdentity(within limit: Duration? = nil) async throws(AuthorizationError) {
+    ///
+    /// - Parameter patience: nil for as long as ``Enrollment`` takes.
+    func renewIdentity(within patience: Patience? = nil) async throws(AuthorizationError) {
         let present = identity?.certificate
         if let place = renewalTurns.join() {
-            await place.wait()
-            guard renewalTurns.isTurn(of: place) else { throw .cancelled() }
+            await place.wait(until: patience?.end)
+            guard renewalTurns.isTurn(of: place) else {
+                throw Task.isCancelled
+                    ? .cancelled()
+                    : AuthorizationError(.unreachable, .noNetwork, "The renewal of the certificate takes too long.")
+            }
         }
         defer { renewalTurns.end() }
         guard let old = identity, old.certificate == present else { return }
         let key = try await records.enrollmentKey(for: "renewal")
-        let enrollment = Enrollment(client: FleetClient(self), clock: clock, limit: limit)
+        let enrollment = Enrollment(client: FleetClient(self), clock: clock, patience: patience)
         var renewed = try await enrollment.renew(old, key: key)
         guard identity?.certificate == old.certificate else { return }
         try await records.finishEnrollment(renewed)

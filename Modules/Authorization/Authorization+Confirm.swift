@@ -8,7 +8,7 @@ extension Authorization {
         var next: Task<Void, Never>?
     }
 
-    /// The time limit of each request of such a fetch; a fetch may take several requests.
+    /// The time limit of such a fetch, with all its requests; each has at least a second.
     private static let confirmationTimeout = Duration.seconds(2)
 
     /// Fetches the configuration, which says whether access has changed; the caller limits how long it waits. A fetch
@@ -28,7 +28,7 @@ extension Authorization {
             await earlier?.value
             confirmations.current = confirmations.next
             confirmations.next = nil
-            _ = try? await refresh(within: Self.confirmationTimeout)
+            _ = try? await refresh(within: Patience(Self.confirmationTimeout))
             if confirmations.next == nil { confirmations.current = nil }
         }
         confirmations.next = task

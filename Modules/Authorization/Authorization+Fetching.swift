@@ -54,7 +54,7 @@ extension Authorization {
             method: body == nil ? .get : .post, gateway: try identity.endpoint(), target: target, body: body,
             trust: .authorities(identity.trust.authorities), identity: identity.clientIdentity,
             limit: ControlAPI.Limits.configuration, timeout: patience.rest)
-        return try await FleetClient(self).send(request, waitingBy: clock, tries: 2, atMost: patience.rest)
+        return try await FleetClient(self).send(request, waitingBy: clock, tries: 2, within: patience)
     }
 }
 
@@ -63,14 +63,4 @@ extension ControlAnswer {
     fileprivate var storedEpoch: Int64? {
         try? WireJSON.decode(ControlAPI.Failure.self, from: body, limit: ControlAPI.Limits.error).stored
     }
-}
-
-/// How long questions to the gateway may take, all of them together.
-struct Patience: Sendable {
-    private let end: ContinuousClock.Instant
-
-    init(_ limit: Duration) { end = .now + limit }
-
-    /// What is left, and at least a second: a question that is asked at all has a chance to be answered.
-    var rest: Duration { max(end - .now, .seconds(1)) }
 }

@@ -159,8 +159,8 @@ public final class SecureStore: Sendable {
     /// Destroys the keys, then the data, and closes the store. Once the destruction of the keys is synced, nothing in
     /// the directory is readable; the next ``open(at:protectedBy:options:)`` finishes an interrupted wipe.
     ///
-    /// New reads and writes are refused from the call on. Those that are under way or queued go on, and only the
-    /// removal of the data waits for them: the process may end in a closure that runs for long.
+    /// New reads and writes are refused from the call on, also a read that a write makes. Those that are under way or
+    /// queued go on otherwise, and only the removal of the data waits for them: the process may end in a closure that runs for long.
     ///
     /// A store that was closed is wiped too, unless it has been opened again since. A second call waits for the end of
     /// the first, and does nothing if that has succeeded. If a wipe fails, the store stays unusable and claims its

@@ -213,6 +213,24 @@ struct PlaceStorageTests {
         kept.close()
     }
 
+    /// Both loads went on when the other user's answer came.
+    @Test(arguments: [true, false])
+    func aUserWhoIsAcceptedCountsInsteadOfOneFromBeforeTheClearing(_ isLateFirst: Bool) async throws {
+        let kept = try await TestStore()
+        let credentials = CredentialStorage(in: kept.store)
+        let start = credentials.generation
+        await credentials.clear()
+        if isLateFirst { await accept(in: credentials, since: start) }
+        await accept("bob", in: credentials)
+        if !isLateFirst { await accept(in: credentials, since: start) }
+        try await settle(kept)
+        for storage in [credentials, CredentialStorage(in: kept.store)] {
+            #expect(await refuses(storage, "ann"))
+            #expect(await !refuses(storage, "bob"))
+        }
+        kept.close()
+    }
+
     /// Followers hide at once what they cannot remove from the store, but only until the process ends.
     @Test func aClearingThatAFollowerCouldNotCarryOutHoldsInItsProcess() async throws {
         let kept = try await TestStore()

@@ -161,6 +161,17 @@ import Testing
         #expect(late?.code == .closed)
     }
 
+    @Test(.timeLimit(.minutes(2))) func aReadingThatHasBegunMayReadOnceMore() async throws {
+        let store = try await fixture.open()
+        let letters = texts(store)
+        try await store.write { try $0.set("x", for: "a", in: letters) }
+        let reading = await HeldSnapshot(of: store) { _ in try store.read { try $0.value(for: "a", in: letters) } }
+        let wipe = Task { try await store.wipe() }
+        #expect(try await areKeysDestroyed())
+        #expect(try await reading.release() == "x")
+        try await wipe.value
+    }
+
     @Test(.timeLimit(.minutes(2))) func theKeysAreDestroyedBeforeAWriteIsWaitedForAndNotMadeAgain() async throws {
         let store = try await fixture.open()
         let letters = texts(store)

@@ -27,20 +27,22 @@ extension ControlClient {
     /// Sends a request, and sends it again if the gateway says how long to wait: because requests come too often or, if
     /// that is followed too, because it is not ready.
     ///
-    /// - Parameter total: the longest time that it waits, all tries together.
+    /// - Parameter patience: for all tries and waits together; nil for the time-out of each, and ``RetryAfter/total``.
     func send(
         _ request: ControlRequest, waitingBy clock: any AuthorizationClock, tries: Int = RetryAfter.tries,
-        atMost total: Duration = RetryAfter.total, following statuses: Set<Int> = [429]
+        within patience: Patience? = nil, following statuses: Set<Int> = [429]
     ) async throws(AuthorizationError) -> ControlAnswer {
         var answer = try await sent(request)
         var waited = Duration.zero
         for _ in 1..<tries {
-            guard let wait = RetryAfter.wait(answer, of: statuses), waited + wait <= total else {
-                return answer
-            }
+            guard let wait = RetryAfter.wait(answer, of: statuses), waited + wait <= RetryAfter.total,
+                patience?.allows(wait) ?? true
+            else { return answer }
             waited += wait
             do { try await clock.sleep(for: wait) } catch { throw .cancelled() }
-            answer = try await sent(request)
+            var again = request
+            if let patience { again.timeout = patience.rest }
+            answer = try await sent(again)
         }
         return answer
     }

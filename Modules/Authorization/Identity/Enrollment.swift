@@ -9,9 +9,8 @@ internal import X509
 struct Enrollment: Sendable {
     let client: any ControlClient
     let clock: any AuthorizationClock
-    /// How long a request for a certificate may take, and how long the next try may be waited for if the gateway says so;
-    /// nil for 20 s, and ``RetryAfter/total``.
-    var limit: Duration?
+    /// For a request for a certificate; nil for 20 s a try, and ``RetryAfter/total``.
+    var patience: Patience?
 
     /// The authority that the link names by its fingerprint. It is fetched over a connection that is not authenticated
     /// and carries nothing secret.
@@ -80,7 +79,8 @@ struct Enrollment: Sendable {
     ) throws(AuthorizationError) -> ControlRequest {
         var request = ControlRequest(
             method: .post, gateway: gateway, target: path, body: Array(ESTBody.encode(try key.request()).utf8),
-            trust: .authorities(authorities), limit: ControlAPI.Limits.certificates, timeout: limit ?? .seconds(20))
+            trust: .authorities(authorities), limit: ControlAPI.Limits.certificates,
+            timeout: patience?.rest ?? .seconds(20))
         request.headerFields[.contentType] = ControlAPI.MediaType.certificateRequest
         if let encoding = HTTPField.Name("Content-Transfer-Encoding") { request.headerFields[encoding] = "base64" }
         return request
@@ -91,7 +91,7 @@ struct Enrollment: Sendable {
         _ request: ControlRequest, refusal: String? = nil
     ) async throws(AuthorizationError) -> CertificateBag {
         let answer = try await client.send(
-            request, waitingBy: clock, atMost: limit ?? RetryAfter.total, following: [429, 503])
+            request, waitingBy: clock, within: patience, following: [429, 503])
         try answer.checkStatus(unauthorized: refusal)
         do {
             return try CertificateBag(parsing: ESTBody.decode(answer.body))

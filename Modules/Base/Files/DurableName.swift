@@ -10,9 +10,11 @@ package enum DurableName {
     package static func rename(_ path: String, to target: String) -> Int32 {
         guard unsafe Glibc.rename(path, target) == 0 else { return errno }
         let directory = unsafe open(parent(of: target), O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-        guard directory >= 0 else { return errno }
+        // A directory that this user may write and not read, or of a file system that syncs none, cannot be synced.
+        guard directory >= 0 else { return errno == EACCES ? 0 : errno }
         defer { close(directory) }
-        return fsync(directory) == 0 ? 0 : errno
+        guard fsync(directory) != 0 else { return 0 }
+        return errno == EINVAL || errno == ENOTSUP ? 0 : errno
     }
 
     private static func parent(of path: String) -> String {

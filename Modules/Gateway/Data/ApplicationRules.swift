@@ -14,7 +14,6 @@ struct ApplicationRules: Sendable {
         table = directory.routingTable(for: application)
         var listed: [Endpoint: IPAddress] = [:]
         for server in directory.servers(for: application) {
-            // A later entry for the same endpoint counts instead, also one without an address.
             if let endpoint = try? Endpoint(server.endpoint) {
                 listed[endpoint] = server.address.flatMap(IPAddress.init)
             }

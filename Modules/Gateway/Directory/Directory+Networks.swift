@@ -43,12 +43,16 @@ extension Directory {
             .invalid, "The network is one of IPv4: write \(plain), which holds for mapped addresses too.")
     }
 
-    /// The servers that are listed for an app: those for all apps, and its own. Of two with one endpoint the app's own
-    /// comes later, and counts.
+    /// The servers that are listed for an app: its own, and those for all apps. Of two with one endpoint the app's own
+    /// counts alone, unless the other is denied to all.
     ///
     /// - Parameter application: nil for the servers of all apps alone.
     func servers(for application: String?) -> [Server] {
-        servers.filter { $0.application == nil || $0.application == application }
+        let own = Set(servers.lazy.filter { $0.application != nil && $0.application == application }.map(\.endpoint))
+        return servers.filter { server in
+            guard server.application == nil else { return server.application == application }
+            return server.route == .deny || !own.contains(server.endpoint)
+        }
     }
 
     /// The table by which an app's routes are decided.

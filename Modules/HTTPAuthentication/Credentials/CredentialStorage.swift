@@ -55,7 +55,8 @@ public actor CredentialStorage: InstancePart {
     /// While the app may not use its store, stored cookies stay in it, and are removed when they are read again. After
     /// a restart the next call removes them, and what the store failed to remove; until then their user is known again.
     ///
-    /// Running loads are not ended, but what a server accepts in one of them is not kept. Connections on which a server
+    /// Running loads are not ended. A credential that a server accepts in one of them is not kept, but its user is, since
+    /// its cookies and answer may be: clear again once they have ended. Connections on which a server
     /// knows the user (NTLM) are closed; all others are separate for each principal anyway.
     public func clear(for method: AuthenticationMethod? = nil) async {
         let kept = takeStored(method)
@@ -96,14 +97,14 @@ public actor CredentialStorage: InstancePart {
         stored.reduce(into: [:]) { $0[$1.key.entry, default: PlaceUsers()].note($1.value) }
     }
 
-    /// Stores which user the principal is in a space, unless it is another one there.
+    /// Stores which user the principal is in a space, in place of one whom a load from before a clearing has left.
     private func store(_ user: String, in space: ProtectionSpace, of principal: Principal) {
         guard let places, space.kind == .server else { return }
         let place = PlaceStorage.Space(space, of: principal)
-        guard stored[place] == nil else { return }
+        let user = places.user(user, in: place)
+        guard stored[place] != user else { return }
         // What is forgotten here is read from the store.
         if stored.count >= CredentialBook.limit { stored = [:] }
-        let user = places.user(user, in: place)
         stored[place] = user
         places.add(user, at: place.entry, isCleared: cleared.remove(place.entry) != nil)
     }
@@ -198,12 +199,20 @@ public actor CredentialStorage: InstancePart {
         _ credential: Credential, for space: ProtectionSpace, of principal: Principal, scopes: [String],
         since start: UInt64
     ) {
-        guard start == generation else { return store(credential.user, in: space, of: principal) }
+        guard start == generation else { return storeLate(credential.user, in: space, of: principal) }
         // Loads with a proof come here each time, and pay for the list of places at the first only.
         if book.accepted(credential, for: space, of: principal, scopes: scopes) {
             store(credential.user, in: space, of: principal)
         }
         publish()
+    }
+
+    /// The user of a load that began before a clearing, unless the principal is another one since.
+    private func storeLate(_ user: String, in space: ProtectionSpace, of principal: Principal) {
+        guard book.user(in: space, of: principal) == nil, !isStored(asOtherThan: user, in: space, of: principal) else {
+            return
+        }
+        store(user, in: space, of: principal)
     }
 
     /// The server refused a credential: it is not sent again without a challenge.

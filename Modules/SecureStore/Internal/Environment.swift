@@ -190,7 +190,8 @@ extension Environment {
 
     /// Begins a snapshot inside the gate; the caller must leave it on the same thread.
     func enter() throws(StoreError) -> Tree {
-        guard !isRefusing else { throw StoreError(.closed, "The store is closed.") }
+        // A reading within another goes on with it.
+        guard !isRefusing || gate.entries > 0 else { throw StoreError(.closed, "The store is closed.") }
         if mappedFile != nil { try checkIsMapped(FileIdentity(path)) }
         while true {
             gate.enter()

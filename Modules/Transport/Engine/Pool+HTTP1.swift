@@ -136,7 +136,8 @@ extension Pool {
     var idleHTTP1Connections: [OpenConnection] {
         idle.all.map { connection in
             OpenConnection(
-                to: connection.origin.endpoint, through: configuration.path.relay?.cluster,
+                to: connection.origin.endpoint, through: configuration.path.relay?.cluster, relay: connection.relay,
+                trustedBy: configuration.path.relay?.authorities ?? [],
                 tlsVersion: connection.tlsFacts.flatMap { TLSVersion(openSSL: $0.version) },
                 peer: configuration.path.addresses == nil ? nil : connection.peer)
         }

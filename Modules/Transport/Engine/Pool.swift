@@ -126,11 +126,17 @@ final class Pool: DescriptorHandler, TurnObserver {
 
     /// The connections that no member uses. For those with TLS, the lowest version that the path offers is assumed.
     var idleConnections: [OpenConnection] {
-        idleHTTP1Connections
-            + sockets.idleOrigins.map { origin in
-                OpenConnection(
-                    to: origin.endpoint, through: configuration.path.relay?.cluster,
-                    tlsVersion: origin.isSecure ? configuration.path.versions.minimum : nil)
+        // libcurl does not say through which of the path's relays its own lead.
+        let access = configuration.path.relay
+        let relays: [Endpoint?] = access?.relays.map(\.endpoint) ?? [nil]
+        return idleHTTP1Connections
+            + sockets.idleOrigins.flatMap { origin in
+                relays.map { relay in
+                    OpenConnection(
+                        to: origin.endpoint, through: access?.cluster, relay: relay,
+                        trustedBy: access?.authorities ?? [],
+                        tlsVersion: origin.isSecure ? configuration.path.versions.minimum : nil)
+                }
             }
     }
 

@@ -463,6 +463,21 @@ extension GatewayData {
         #expect(try await address() == nil)
     }
 
+    /// Whatever their priorities, by which the app's servers are told in another order.
+    @Test(arguments: [(1, 5), (5, 1)])
+    func ofTwoEntriesForOneServerTheAppsOwnCountsInItsConfigurationToo(own: Int, all: Int) async throws {
+        let fixture = try await DataFixture()
+        let (report, name) = ("com.example.report", "in.example:443")
+        try await fixture.perform(.addServer(.init(endpoint: name, priority: all, route: "direct")))
+        try await fixture.perform(.addServer(.init(endpoint: name, entitlement: report, priority: own)))
+        let presented = try await fixture.enroll(fixture.link(), DataFixture.request())
+        let table = try await fixture.document(presented).routingTable
+        #expect(try table.decide(Endpoint(name)).route == .relay(cluster: "main"))
+        try await fixture.perform(.addServer(.init(endpoint: name, priority: all, route: "deny")))
+        let denied = try await fixture.document(presented).routingTable
+        #expect(try denied.decide(Endpoint(name)).route == .deny)
+    }
+
     /// A look-up has no port.
     @Test func aNameWithSeveralPortsHasTheAddressOfTheLowest() async throws {
         let fixture = try await DataFixture()

@@ -67,6 +67,18 @@ struct JudgedConnectionTests {
         withExtendedLifetime(observation) {}
     }
 
+    /// It would be used by a request that had asked before the relay was removed.
+    @Test func anIdleConnectionThroughARelayThatWasRemovedIsClosed() async throws {
+        let world = try World()
+        let origin = try TestServer { $0.answerAll("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok") }
+        let relay = try world.relay()
+        let response = try await transport.exchange(.init(.get, origin.url()), via: world.path(relay))
+        #expect(try await response.body.collect(upTo: .bytes(2)) == Array("ok".utf8))
+        #expect(relay.openConnections == 1)
+        transport.judge { [refusal] connection in connection.relay?.port == relay.port ? refusal : nil }
+        #expect(try await eventually { relay.openConnections == 0 })
+    }
+
     @Test func aConnectionThatTheRulesAllowIsUsed() async throws {
         let server = try await WebServer.start()
         refuseTLS12()

@@ -110,7 +110,7 @@ struct SpentConnectionTests {
             if head.hasPrefix("PUT") {
                 while !mayEnd.withLock({ $0 }) { connection.pause(.milliseconds(1)) }
                 connection.write(Self.answer)
-                return
+                return connection.awaitEnd()
             }
             connection.write(Self.answer)
             while !mayPlant.withLock({ $0 }) { connection.pause(.milliseconds(1)) }
