@@ -13,6 +13,7 @@
 #include <netinet/tcp.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <unistd.h>
@@ -132,7 +133,7 @@ static inline int sallyport_socket_owner_of_peer(
     }
 }
 
-/// The user of the process that connected to a Unix socket. 0, or a negative errno.
+/// The user of the process that connected to a Unix socket, or that listens on it. 0, or a negative errno.
 static inline int sallyport_unix_peer(int connection, unsigned int *user) {
     struct { int process; unsigned int user, group; } peer;
     socklen_t length = sizeof peer;
@@ -193,6 +194,11 @@ static inline long sallyport_receive_descriptors(
         }
     }
     return received;
+}
+
+/// No capability is kept over exec but by what the kernel gives root and by what a file has (capabilities(7)).
+static inline void sallyport_clear_ambient_capabilities(void) {
+    prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
 }
 
 /// Brings the loopback interface of the process's network namespace up. 0, or a negative errno.

@@ -52,6 +52,10 @@ struct SallyportProgram: AsyncParsableCommand {
     private static func carryOut(_ arguments: [String]) async -> ExitStatus {
         do {
             var command = try ArgumentChecks.parse(arguments, as: Self.self)
+            guard command is any SharedAppCommand || !Workplace.current.isForAnother else {
+                throw CommandFailure(
+                    .usage, name: "notShared", "The process of a door carries out only what uses its app.")
+            }
             if let status = try throughDoor(command, arguments) { return status }
             if var command = command as? any AsyncParsableCommand {
                 try await command.run()

@@ -47,6 +47,26 @@ import Testing
         #expect(throws: ExitCode(69)) { try adopt() }
     }
 
+    /// It would get the command's arguments and streams.
+    @Test(.enabled("takes another user", { geteuid() == 0 })) func aDoorOfAnotherUserIsNone() async throws {
+        chown(store, 65534, 65534)
+        let listening = """
+            import socket, time
+            door = socket.socket(socket.AF_UNIX)
+            door.bind("door.sock")
+            door.listen()
+            print("ready", flush=True)
+            time.sleep(60)
+            """
+        let become = "cd \"$1\" && exec setpriv --reuid=65534 --regid=65534 --clear-groups python3 -c \"$2\""
+        let other = try ChildProcess("/bin/sh", ["-c", become, "sh", store, listening])
+        #expect(try await eventually { other.output == "ready\n" }, "\(other.error)")
+        #expect(CommandService.path(of: store).hasSuffix("/door.sock"))
+        #expect(!RunningDoor.isOpen(for: store))
+        other.signal(SIGKILL)
+        _ = try await other.outcome()
+    }
+
     @Test func aSocketIsAdoptedOnceTheDoorSaysSo() throws {
         try openDoor(writing: "adopted\n", status: nil)
         try adopt().end()

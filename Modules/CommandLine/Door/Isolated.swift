@@ -31,7 +31,8 @@ struct Isolated: Sendable {
         CommandFailure(.inputOutput, name: "system", "No sockets can be made: \(SystemText.of(number)).")
     }
 
-    private static let unshare = ["unshare", "--user", "--map-current-user", "--net", "--"]
+    /// The capabilities in the new namespaces are kept, also by a user other than root, until the loopback interface is up.
+    private static let unshare = ["unshare", "--user", "--map-current-user", "--net", "--keep-caps", "--"]
 
     private static func program() throws -> String {
         try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
@@ -93,6 +94,7 @@ struct InsideCommand: AsyncParsableCommand {
         }
         close(socket)
         close(link)
+        Isolation.dropsPrivilegesAtExec()
         let environment = DoorEnvironment(proxy: "127.0.0.1:\(port)", authorities: ca)
         for (name, value) in environment.variables { setenv(name, value, 1) }
         signal(SIGPIPE, SIG_DFL)

@@ -13,9 +13,14 @@ protocol SharedAppCommand: AsyncParsableCommand {
 struct RunningDoor {
     private let connection: Int32
 
-    /// Nil if no door is open for the store.
+    /// Nil if no door is open for the store, or one of another user: that would get all arguments and streams of the
+    /// command. The store then says whose it is.
     init?(store: String) {
         guard let connection = DescriptorPassing.connect(to: CommandService.path(of: store)) else { return nil }
+        guard DescriptorPassing.user(at: connection) == geteuid() else {
+            close(connection)
+            return nil
+        }
         self.connection = connection
     }
 

@@ -18,4 +18,8 @@ package enum Isolation {
         guard case .tcp(_, let port) = socket.place else { throw DoorError(.cannotListen, "The socket has no port.") }
         return (socket.descriptor, port)
     }
+
+    /// Keeps the capabilities that the namespaces came with from the program that this process becomes. One of root's has
+    /// those of its own namespaces anyway.
+    package static func dropsPrivilegesAtExec() { sallyport_clear_ambient_capabilities() }
 }

@@ -2,11 +2,13 @@ import Foundation
 import TestSupport
 import Testing
 
+@testable import SallyportCommandLine
+
 /// `sallyport run`: what the program gets, and what its end is.
 @Suite(.timeLimit(.minutes(2))) struct DoorRunTests {
     /// `unshare` as the program under test starts it.
     private static func isIsolationAllowed() async -> Bool {
-        (try? await program("unshare", "--user", "--map-current-user", "--net", "true"))?.status == 0
+        (try? await program("unshare", "--user", "--map-current-user", "--net", "--keep-caps", "true"))?.status == 0
     }
 
     @Test func theExitStatusIsTheProgramsOwn() async throws {
@@ -44,6 +46,22 @@ import Testing
         #expect(try await door.close() == 0)
     }
 
+    /// A program that is held to the door has its user, and reaches its socket.
+    @Test func theDoorsProcessCarriesOutNothingElse() async throws {
+        let world = try await DoorWorld.start()
+        let door = try await world.openDoor()
+        let told = world.site.folder.file("told")
+        let stream = open(told, O_RDWR | O_CREAT, 0o600)
+        defer { close(stream) }
+        for arguments in [["run", "--store", world.store, "--", "true"], ["inside", "--link", "0", "--", "true"]] {
+            let asked = try #require(RunningDoor(store: world.store))
+            #expect(try asked.run(arguments, streams: [stream, stream, stream]) == .usage)
+        }
+        let text = try String(contentsOfFile: told, encoding: .utf8)
+        #expect(text.contains("The process of a door carries out only what uses its app"), "\(text)")
+        #expect(try await door.close() == 0)
+    }
+
     @Test(.enabled("takes user and network namespaces", isIsolationAllowed), arguments: [false, true])
     func anIsolatedProgramHasTheDoorAndNothingElse(_ isDoorOpen: Bool) async throws {
         let world = try await DoorWorld.start()
@@ -73,6 +91,25 @@ import Testing
         child.signal(SIGTERM)
         #expect(try await child.outcome().status == 9)
         if let door { #expect(try await door.close() == 0) }
+    }
+
+    /// In a namespace in which this user is not root: at exec the kernel takes the capabilities of any other.
+    @Test(.enabled("takes user and network namespaces", isIsolationAllowed))
+    func aUserOtherThanRootIsolatesAProgramToo() async throws {
+        let world = try await DoorWorld.start()
+        let script = """
+            curl -sS --max-time 40 \(world.inside.url)/report.txt
+            id -u
+            grep -E 'CapEff|CapPrm|CapAmb' /proc/self/status | tr -d '[:space:]'
+            """
+        let ran = try await program(
+            "unshare", "--user", "--map-user=1000", "--map-group=1000", "--", Programs.built("sallyport"), "run",
+            "--isolate", "--store", world.store, "--ca", world.inside.authorityFile, "--", "sh", "-c", script)
+        let none = String(repeating: "0", count: 16)
+        #expect(ran.status == 0, "\(ran.error)")
+        #expect(
+            ran.output == "The figures of today.\n1000\nCapPrm:\(none)CapEff:\(none)CapAmb:\(none)",
+            "\(ran.output)\(ran.error)")
     }
 
     /// In a namespace of users that may have none inside it.
