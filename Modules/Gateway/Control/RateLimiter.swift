@@ -11,6 +11,8 @@ struct RatePace: Sendable {
     static let configurations = RatePace(burst: 20, rate: 10)
     /// Renewals of certificates by one instance, which renews every few days.
     static let renewals = RatePace(burst: 20, rate: 0.1)
+    /// Other versions of the app than the one before, by one instance: each is a commit that the whole fleet hears of.
+    static let versions = RatePace(burst: 20, rate: 0.1)
     /// Name look-ups by one instance.
     static let queries = RatePace(burst: 100, rate: 20)
     /// Token requests by one instance.
@@ -63,10 +65,11 @@ struct RateLimiter<Source: Hashable & Sendable>: Sendable {
         let hasRoom = buckets[source] != nil || makesRoom(at: now)
         let left = left(in: hasRoom ? buckets[source] : shared, at: now)
         let wait = max(0, 1 - left) / pace.rate
-        guard wait <= patience else { return nil }
-        let bucket = Bucket(left: left - 1, at: now)
+        let isTaken = wait <= patience
+        // Also kept if it is refused: after the clock was set back, it fills from the present time on.
+        let bucket = Bucket(left: isTaken ? left - 1 : left, at: now)
         if hasRoom { buckets[source] = bucket } else { shared = bucket }
-        return wait
+        return isTaken ? wait : nil
     }
 
     /// How many seconds it takes until another request may be answered, if none is answered meanwhile.

@@ -6,7 +6,8 @@ internal import SallyportWire
 extension GatewayData {
     /// Signs the configuration of an instance, with a new epoch.
     ///
-    /// - Throws: `forbidden` for an instance that was wiped or denied more than 30 days ago.
+    /// - Throws: `forbidden` for an instance that was wiped or denied more than 30 days ago; `limited` for one that names
+    ///   another version each time.
     func configuration(for presented: PresentedCertificate, version: EntitlementVersion?) async throws -> String {
         let admitted = try await admitted(presented)
         let now = clock()
@@ -16,7 +17,11 @@ extension GatewayData {
         let asked = version ?? admitted.version.flatMap(EntitlementVersion.init)
         let chosen = asked ?? directory.versions(for: admitted).last
         let id = presented.name.instance
-        if admitted.version != chosen?.description {
+        if admitted.ended == nil, admitted.version != chosen?.description {
+            // The first one replaces none, and may be named by several requests at once.
+            guard admitted.version == nil || versionChanges.takes(id, at: now) else {
+                throw GatewayError(.limited, "The app asks for another version too often.")
+            }
             do { try await change(id, audit: nil) { $0.version = chosen?.description } } catch {
                 // A database of a later version takes no change from this gateway, but grants epochs: the app gets what
                 // holds, and a gateway that is upgraded notes the version. A database that is away grants no epoch below.

@@ -45,6 +45,7 @@ package actor GatewayData {
     let contacts = ContactLedger()
     /// The policy by which the relay decides, apart from the instances, and the revision for which it was made.
     var snapshot: (revision: UInt64, value: RelaySnapshot)?
+    var versionChanges = RateLimiter<InstanceIdentifier>(.versions)
     private(set) var authorities: Authorities { didSet { revision += 1 } }
     private(set) var identities: OwnIdentities
     /// Of the fleet, this one included once it has listened.

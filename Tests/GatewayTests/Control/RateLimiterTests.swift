@@ -27,6 +27,11 @@ import Testing
         #expect(waits == [0, 0, 0.1, 0.2, 0.3, nil])
         #expect(limiter.turn(of: 2, within: 0.3, at: now) == 0)
         #expect(limiter.turn(of: 1, within: 0.3, at: now + 10) == 0)
+        // The clock was an hour ahead, and is set right: what is refused then does not last an hour.
+        var ahead = RateLimiter<Int>(RatePace(burst: 1, rate: 1))
+        #expect(ahead.turn(of: 1, within: 0, at: now + 3600) == 0)
+        #expect(ahead.turn(of: 1, within: 0, at: now) == nil)
+        #expect(ahead.turn(of: 1, within: 0, at: now + 2) == 0)
     }
 
     @Test func aRefusedSourceIsToldHowLongToWait() async throws {

@@ -428,6 +428,23 @@ extension GatewayData {
     }
 }
 
+@Suite struct VersionPaceTests {
+    /// Each change of the version is a commit, and all tunnels of the fleet are judged anew.
+    @Test func anInstanceThatNamesAnotherVersionEachTimeIsLimited() async throws {
+        let fixture = try await DataFixture()
+        let presented = try await fixture.enroll(fixture.link(), DataFixture.request())
+        for round in 0..<21 {
+            _ = try await fixture.document(presented, version: round % 2 == 0 ? "1.0.0.0" : "9.0.0.0")
+        }
+        await #expect { try await fixture.document(presented, version: "9.0.0.0") } throws: {
+            ($0 as? GatewayError)?.code == .limited
+        }
+        #expect(try await fixture.document(presented, version: "1.0.0.0").status == .active)
+        fixture.advance(10)
+        #expect(try await fixture.document(presented, version: "9.0.0.0").code == .appVersionNotEntitled)
+    }
+}
+
 @Suite struct RelayPolicyTests {
     /// The address of a server leads to loopback, where an app has to be listed itself.
     @Test func anAddressThatIsSetForOneAppsServerOpensNothingForAnother() async throws {
