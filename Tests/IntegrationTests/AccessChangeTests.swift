@@ -55,6 +55,8 @@ import Testing
                 #expect(error?.code == .withdrawn && Self.code(of: error) == code, "\(String(describing: error))")
                 #expect(try await eventually { server.openConnections == 0 })
                 guard let end else { continue }
+                // The socket ends before the state is told.
+                #expect(try await eventually { app.sallyport.authorization.state == .locked(code) })
                 try await app.site.admin(end, instance)
                 #expect(try await eventually { app.sallyport.authorization.state == .authorized })
             }
