@@ -8,8 +8,8 @@ extension Transport {
             endExchanges(with: LoadError(denied)) { _ in true }
             closeConnections { _ in true }
         }
-        // After an end too: what has asked the gate before it, and reaches the loop only behind it, is judged before
-        // anything is sent.
+        // After an end of access too: a request that asked the gate before the end, and reaches the loop after it, is
+        // judged before anything of it is sent.
         if change.ending != nil || change.changesRules { judge(by: { gate.judge($0) }) }
     }
 }

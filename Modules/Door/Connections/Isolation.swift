@@ -19,7 +19,7 @@ package enum Isolation {
         return (socket.descriptor, port)
     }
 
-    /// Keeps the capabilities that the namespaces came with from the program that this process becomes. One of root's has
-    /// those of its own namespaces anyway.
+    /// Has the kernel take the capabilities in the new namespaces away at exec: the program that this process becomes gets
+    /// none of them. One that runs as root gets them nevertheless, for its own namespaces alone.
     package static func dropsPrivilegesAtExec() { sallyport_clear_ambient_capabilities() }
 }

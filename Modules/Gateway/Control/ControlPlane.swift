@@ -114,7 +114,7 @@ struct ControlPlane: Sendable {
 
     private func configuration(_ request: Request, _ context: ControlContext) async throws -> Response {
         let presented = try await presented(context)
-        // That it was wiped or denied, an instance is told even if it was away while its certificate expired.
+        // A wiped or denied instance is told so even with an expired certificate: it may have been away for long.
         if data.isExpired(presented), try await !data.hasEnded(presented) { throw Self.expired }
         let version = try Self.version(in: request)
         try await waitForTurn(presented.name.instance)
