@@ -56,10 +56,11 @@ public enum RedirectDecision: Sendable {
     case notImplemented
     /// Goes on with this request: the proposed one, or one that the app has changed.
     ///
-    /// If its URL has another origin than the proposed one's, credentials are dropped, and so are the fields whose
-    /// `FieldScopes` do not reach that origin. Fields to which the app gave other values than the proposed request's
-    /// are kept: the app has set them on purpose. The next redirect is judged like any other. A step from `https` to
-    /// `http` ends the load with `insecureRedirect`, unless this request or the session allows it.
+    /// If its URL has another origin than the redirected request's or the proposed one's, that request's credentials are
+    /// dropped, and so are its fields whose `FieldScopes` do not reach that far. Fields and credentials with other values
+    /// are kept: the app has set them on purpose. To carry the same value on purpose, name the host in the request's
+    /// `FieldScopes`. The next redirect is judged like any other. A step from `https` to `http` ends the load with
+    /// `insecureRedirect`, unless this request or the session allows it.
     case follow(LoadRequest)
     /// The redirect itself is the answer, with its body.
     case stop

@@ -71,22 +71,22 @@ struct RedirectRules {
         return hop
     }
 
-    /// The request that the app has chosen over the proposed one, without what it would take along unawares.
+    /// The request that the app has chosen over the proposed one, without what it would take along unawares: what equals
+    /// the proposed or the redirected request's, of which the app has made its own.
     ///
     /// - Throws: `redirectRefused` for anything but an `http` or `https` URL.
-    func hop(_ chosen: LoadRequest, chosenOver proposed: Hop) throws(LoadError) -> Hop {
+    func hop(
+        _ chosen: LoadRequest, chosenOver proposed: Hop, after request: LoadRequest
+    ) throws(LoadError) -> Hop {
         guard chosen.url.endpoint != nil else { throw Self.refused("Redirects lead to http and https only.") }
-        let before = proposed.request
         var hop = Hop(request: chosen, withheld: proposed.withheld)
         hop.withheld.removeAll { !chosen.headerFields[values: $0].isEmpty }
-        guard chosen.url.origin != before.url.origin else { return hop }
-        keepBack(in: &hop, comingFrom: before.url) { name in
-            chosen.headerFields[values: name] == before.headerFields[values: name]
+        for source in [proposed.request, request] where source.url.origin != chosen.url.origin {
+            keepBack(in: &hop, comingFrom: source.url) { name in
+                chosen.headerFields[values: name] == source.headerFields[values: name]
+            }
+            hop.request.options.drop(credentialsOf: source.options)
         }
-        let isOwn = chosen.options.credential != before.options.credential
-        hop.request.options.credential = isOwn ? chosen.options.credential : nil
-        let isOwnForProxy = chosen.options.proxyCredential != before.options.proxyCredential
-        hop.request.options.proxyCredential = isOwnForProxy ? chosen.options.proxyCredential : nil
         return hop
     }
 
@@ -136,5 +136,12 @@ struct RedirectRules {
 
     private static func refused(_ message: String) -> LoadError {
         LoadError(.redirectRefused, at: .response, message)
+    }
+}
+
+extension LoadOptions {
+    fileprivate mutating func drop(credentialsOf source: LoadOptions) {
+        if credential == source.credential { credential = nil }
+        if proxyCredential == source.proxyCredential { proxyCredential = nil }
     }
 }

@@ -136,7 +136,8 @@ public struct RedirectStage: LoadStage {
         switch decision {
         case .notImplemented: return proposed
         // The name is completed before the request is judged: which fields it carries depends on its origin.
-        case .follow(let chosen): return try rules.hop(completed(chosen, after: request), chosenOver: proposed)
+        case .follow(let chosen):
+            return try rules.hop(completed(chosen, after: request), chosenOver: proposed, after: request)
         case .stop: return nil
         case .refuse: throw LoadError(.redirectRefused, at: .response, "The app refused the redirect.")
         case nil: throw LoadError(.resourceTimeout, at: .response, "The app did not decide in the time for the load.")

@@ -134,7 +134,8 @@ import Testing
         #expect(fields.allSatisfy { !$0.value.contains("planted") })
         #expect(fields[.accept] == "*/*")
         let hop = try RedirectRules().hop(
-            LoadRequest(.get, other, options: secretRequest().options), chosenOver: .init(request: secretRequest()))
+            LoadRequest(.get, other, options: secretRequest().options), chosenOver: .init(request: secretRequest()),
+            after: secretRequest())
         #expect(hop.request.options.credential == nil)
     }
 
@@ -149,8 +150,40 @@ import Testing
             #expect(far.request.options.proxyCredential == nil)
             var chosen = request
             chosen.url = try RequestURL(target)
-            #expect(try rules.hop(chosen, chosenOver: near).request.options.proxyCredential == nil)
+            #expect(try rules.hop(chosen, chosenOver: near, after: request).request.options.proxyCredential == nil)
         }
+    }
+
+    /// The redirect leads to another origin, and the app answers with the request that was redirected, led there too.
+    @Test func anAppThatLeadsTheOldRequestToTheNewOriginTakesNoCredentialAlong() async throws {
+        let delegate = Decider { request, proposed, _ in
+            var old = request
+            old.url = proposed.url
+            return .follow(old)
+        }
+        let (_, client) = try await load(try secretRequest(), redirected, delegate)
+        let next = try #require(client.requests.last)
+        #expect(next.url.hostField == "b.example" && next.headerFields[.accept] == "*/*")
+        #expect(next.headerFields.allSatisfy { !$0.value.contains("planted") })
+        let (rules, request) = (RedirectRules(), try secretRequest())
+        let proposed = try rules.hop(from: request, to: next.url, status: .found)
+        var old = request
+        old.url = next.url
+        #expect(try rules.hop(old, chosenOver: proposed, after: request).request.options.credential == nil)
+    }
+
+    /// The field's scope names the host: the app wants it there.
+    @Test func aFieldWhoseScopeReachesTheNewOriginIsTakenAlong() async throws {
+        let scope = try FieldScope.hosts(["b.example"])
+        let delegate = Decider { request, proposed, _ in
+            var old = request
+            old.url = proposed.url
+            old.options.fieldScopes = FieldScopes(others: scope)
+            return .follow(old)
+        }
+        let (_, client) = try await load(try secretRequest(), redirected, delegate)
+        let fields = try #require(client.requests.last).headerFields
+        #expect(fields[.custom("X-Api-Key")] == "planted")
     }
 
     @Test func fieldsThatTheAppSetsOnPurposeAreSent() async throws {
