@@ -82,6 +82,7 @@ public struct CookieStage: LoadStage {
             context.recorder?.decided(.cookies, "sent", because: jar.name)
             var sending = request
             sending.headerFields.append(HTTPField(name: .cookie, value: field))
+            sending.hasJarCookies = true
             return .passes(watching: interests, as: sending)
         }
     }
@@ -98,6 +99,7 @@ public struct CookieStage: LoadStage {
         else { return }
         explanation.decided(.cookies, "sent", because: jar.name)
         request.headerFields.append(HTTPField(name: .cookie, value: field))
+        request.hasJarCookies = true
     }
 
     /// - Throws: the gate's refusal; `fileSystem` if the stored cookies cannot be read.

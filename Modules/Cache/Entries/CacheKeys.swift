@@ -32,6 +32,13 @@ struct CacheKeys: Sendable {
         return hash.finalize()
     }
 
+    /// A code of 16 bytes for the lines of a `Cookie` field, which does not reveal them. Twice 64 bits, since an entry is
+    /// given to each request with an equal code.
+    func code(ofCookies lines: [String]) -> [UInt8] {
+        let text = lines.joined(separator: "; ")
+        return ["cookies ", "and again cookies "].flatMap { key.code(of: $0 + text).bigEndianBytes }
+    }
+
     func hash(of principal: Principal) -> UInt64 {
         principal == .instance ? instance : key.code(of: "principal \(principal.name)")
     }

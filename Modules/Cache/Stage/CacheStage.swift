@@ -102,9 +102,18 @@ public struct CacheStage: LoadStage {
     ) -> (key: RequestKey, trust: TrustScope) {
         let scopes = context.trust
         var trust = scopes.scope(of: request.url, asksApp: context.hasResponder)
-        let usesJar = request.differing?.options.handlesCookies ?? scopes.handlesCookies
-        if !usesJar { trust = trust.withoutJar(sendsCookies: request.headerFields.contains(.cookie)) }
+        if !request.hasJarCookies {
+            let usesJar = request.differing?.options.handlesCookies ?? scopes.handlesCookies
+            let own = ownCookies(of: request, for: cache)
+            if !usesJar || own != nil { trust = trust.withoutJar(own: own) }
+        }
         return (cache.keys.key(of: request.url, context.principal, trust), trust)
+    }
+
+    /// A code for the `Cookie` field that the app, or a stage above the jar's, has set; nil if there is none.
+    private func ownCookies(of request: LoadRequest, for cache: SecureCache) -> [UInt8]? {
+        guard request.headerFields.contains(.cookie) else { return nil }
+        return cache.keys.code(ofCookies: request.headerFields[values: .cookie])
     }
 
     /// Invalidates what an unsafe request may have changed (RFC 9111 §4.4), even if this session does not use the

@@ -48,7 +48,7 @@ extension CachedLoad {
         let (start, requested) = (cache.removalCount, cache.now())
         let response = try await next.load(sent, in: context)
         switch response.head.status.code {
-        case 206 where fits(response.head, stored, gap):
+        case 206 where fits(response.head, stored, gap) && response.cameLike(stored):
             note(.completed)
             cache.count(.completed)
             let rest = received(response, at: start, requested: requested, lead: lead)

@@ -37,6 +37,9 @@ extension CachedLoad {
             return other(response, than: stored, onError: mayFail, at: start, requested: requested, lead: lead)
         }
         await response.drain()
+        guard response.cameLike(stored) else {
+            return try await askAnew(about: stored, onError: mayFail, lead: lead)
+        }
         guard stored.answer.validators.areConfirmed(by: Validators(response.head.headerFields)) else {
             // It refers to another answer than the stored one (§4.3.4).
             cache.drop(stored.slot)
@@ -80,7 +83,10 @@ extension CachedLoad {
     /// A new answer outdates the stored one, which is removed even if the new one cannot be stored; an error of the
     /// server outdates nothing.
     func replaceIfOutdated(_ stored: StoredAnswer, by response: LoadResponse) {
-        if response.head.status.code < 500, !response.facts.isForThisLoadOnly { cache.drop(stored.slot) }
+        guard response.head.status.code < 500, !response.facts.isForThisLoadOnly, response.cameLike(stored) else {
+            return
+        }
+        cache.drop(stored.slot)
     }
 
     /// Processes an answer: returns it with a body that is stored while it is read, or unchanged.
@@ -147,7 +153,7 @@ extension CachedLoad {
         guard head.status.code == 304 || (!isGet && head.status.code == 200),
             case .slot(let slot) = cache.find(key, for: selecting, joins: false),
             let stored = cache.read(slot, of: request.url, context.principal, under: place.trust),
-            stored.answer.parts == nil
+            stored.answer.parts == nil, response.cameLike(stored)
         else { return }
         if isGet {
             let said = Validators(head.headerFields)
@@ -157,5 +163,13 @@ extension CachedLoad {
         }
         guard !terms.control.noStore else { return }
         _ = freshened(stored, by: response, requested: requested)
+    }
+}
+
+extension LoadResponse {
+    /// Whether the response came by the same kind of route as what is stored. By another one the same name may lead to
+    /// another server, whose answers say nothing about what is stored.
+    func cameLike(_ stored: StoredAnswer) -> Bool {
+        facts.decision.flatMap { CachedAnswer.Way($0.route) } == stored.answer.way
     }
 }

@@ -3,7 +3,8 @@
 /// user. A response stored under one scope is never used for a load under another.
 package struct TrustScope: Sendable, Hashable {
     /// A digest of all settings that apply to the host, 32 bytes. Empty for plain http with the instance's cookies, where
-    /// nothing is verified. One byte more for a load that leaves the jar out.
+    /// nothing is verified. One byte more for a load that leaves the jar out, and behind it a code for cookies of the
+    /// app's own.
     package let digest: [UInt8]
     /// Whether the app is asked about the server's chain, and may present a certificate that the settings do not name.
     package let asksApp: Bool
@@ -16,12 +17,13 @@ package struct TrustScope: Sendable, Hashable {
     /// The scope of every response over plain http with the instance's cookies.
     package static let plain = TrustScope(digest: [])
 
-    /// The scope of a load that leaves the jar out: what a server says to the user whom it knows by the jar's cookies
-    /// is not for a load without them, even if the server does not name `Cookie` in `Vary`.
+    /// The scope of a load that does not send the jar's cookies: what a server says to the user whom it knows by the
+    /// jar's cookies is not for a load without them, even if the server does not name `Cookie` in `Vary`. Nor is what it
+    /// says to one user whose cookies the app has set itself for another.
     ///
-    /// - Parameter sendsCookies: whether the request has a `Cookie` field of the app's own.
-    package func withoutJar(sendsCookies: Bool) -> TrustScope {
-        TrustScope(digest: digest + [sendsCookies ? 1 : 0], asksApp: asksApp)
+    /// - Parameter own: a keyed code for the request's own `Cookie` field; nil if it has none.
+    package func withoutJar(own: [UInt8]?) -> TrustScope {
+        TrustScope(digest: digest + [own == nil ? 0 : 1] + (own ?? []), asksApp: asksApp)
     }
 }
 

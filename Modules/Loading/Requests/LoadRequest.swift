@@ -23,6 +23,9 @@ public struct LoadRequest: Sendable {
     /// The options if there are any; used by code that runs for each request.
     package private(set) var differing: Differing?
 
+    /// Whether the `Cookie` field comes from the session's jar; otherwise the app has set it, or a stage of its own.
+    package var hasJarCookies = false
+
     package final class Differing: Sendable {
         package let options: LoadOptions
         init(_ options: LoadOptions) { self.options = options }

@@ -66,6 +66,22 @@ import Testing
         #expect(try site.count == 2 && entry(site)?.range == nil)
     }
 
+    @Test func aRestByAnotherKindOfRouteIsNotCombined() async throws {
+        let site = try await Site { request, number in
+            var answer = Self.answer(request)
+            if number == 1 {
+                answer.body = Array(Self.whole.prefix(8))
+                answer.failure = Self.lost
+            } else {
+                answer.route = .relay
+            }
+            return answer
+        }
+        try await fails(site)
+        #expect(try await site.get() == "0123456789abcdefghij")
+        #expect(site.server.requests.map { $0.headerFields[.range] } == [nil, "bytes=8-19", nil])
+    }
+
     @Test func theFactsSayThatItWasCompleted() async throws {
         let site = try await site(breaking: 8)
         try await fails(site)

@@ -65,6 +65,48 @@ import Testing
         #expect(both.site.count == 4, "A load with the app's cookie finds neither.")
     }
 
+    /// The server knows users by cookies that the app sets itself, and does not say `Vary: Cookie`.
+    @Test(arguments: [nil, false]) func anAnswerToTheAppsCookieIsForThatCookieAlone(handlesCookies: Bool?) async throws
+    {
+        let both = try await Both { request, _ in
+            Answer(200, ["Cache-Control": "private, max-age=60", "X-User": request.headerFields[.cookie] ?? "none"])
+        }
+        for user in ["user=a", "user=b", "user=a", "user=b"] {
+            let head = try await both.get(handlesCookies: handlesCookies, cookie: user)
+            #expect(head.headerFields[.custom("X-User")] == user)
+        }
+        #expect(both.site.count == 2, "Each finds its own.")
+        _ = try await both.get(handlesCookies: handlesCookies)
+        #expect(both.site.count == 3, "A load without a cookie finds neither.")
+    }
+
+    @Test func loadsWithDifferentCookiesOfTheAppShareNoFlight() async throws {
+        let both = try await Both { request, _ in
+            Answer(200, ["Cache-Control": "private, max-age=60", "X-User": request.headerFields[.cookie] ?? "none"])
+        }
+        try await withThrowingTaskGroup { group in
+            for user in ["user=a", "user=b", "user=c", "user=d"] {
+                group.addTask {
+                    let head = try await both.get(cookie: user)
+                    #expect(head.headerFields[.custom("X-User")] == user)
+                }
+            }
+            try await group.waitForAll()
+        }
+        #expect(both.site.count == 4)
+    }
+
+    /// The jar's cookies change from answer to answer; what is stored serves its user all the same.
+    @Test func anAnswerToTheJarsCookiesServesItsUserAfterTheyHaveChanged() async throws {
+        let both = try await Both { _, number in
+            Answer(200, ["Cache-Control": "max-age=60", "Set-Cookie": "a=\(number); Path=/"])
+        }
+        _ = try await both.get()
+        _ = try await both.get("/other")
+        _ = try await both.get()
+        #expect(both.site.count == 2)
+    }
+
     /// The server sends the fields of a 304 now, so their cookies are set.
     @Test func aValidationSetsItsCookie() async throws {
         let both = try await Both { _, number in

@@ -21,6 +21,8 @@ struct Answer: Sendable {
     var failure: LoadError?
     /// Whether the app's own trust decision allowed the connection.
     var isForThisLoadOnly = false
+    /// The route by which it comes; the gate's present one if nil.
+    var route: Route?
     var chunk = 16 << 10
 
     init(_ status: Int = 200, _ fields: KeyValuePairs<String, String> = [:], body: [UInt8]? = nil) {
@@ -182,7 +184,9 @@ final class SiteServer: LoadStage {
         let body = isEmpty ? [] : answer.body ?? Array("\(number)".utf8)
         var response = LoadResponse(
             head: head, url: request.url, body: ResponseBody(SiteBody(body, answer.chunk, answer.failure)))
-        response.facts.decision = access.decision
+        response.facts.decision =
+            answer.route.map { RouteDecision(endpoint: access.decision.endpoint, route: $0, rule: .default) }
+            ?? access.decision
         response.facts.isForThisLoadOnly = answer.isForThisLoadOnly
         return response
     }
