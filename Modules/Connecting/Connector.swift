@@ -11,7 +11,7 @@ internal import Synchronization
 /// clients, and sockets.
 ///
 /// A connection that raises no question costs no hop to this actor: asking the policy and sending are nonisolated. The
-/// actor's state is the decisions made about servers, and the TLS versions by which servers were reached.
+/// actor's state is the decisions made about servers.
 ///
 /// `Sallyport` has one for all its parts. An app that composes its own parts creates one too, so that they share what
 /// is known of servers and are ended together:
@@ -27,6 +27,8 @@ public actor Connector: InstancePart {
     package nonisolated let client: any ExchangeClient
     /// The TLS versions offered to servers besides 1.2 and 1.3.
     package nonisolated let control: ControlTLSVersions
+    /// The TLS versions with which servers were reached.
+    nonisolated let versions: TLSVersionNotes
     /// The decisions that are kept for good; nil if there is no store.
     nonisolated let store: (any DecisionStore)?
     var decisions = ConnectionDecisions()
@@ -35,7 +37,6 @@ public actor Connector: InstancePart {
     /// See ``DecisionMark/undos``.
     var undos: UInt64 = 0
     var questions = PendingQuestions()
-    var history = TLSVersionHistory()
     /// The policy's recent answers.
     nonisolated let ways = WayBook()
     /// There are none without a policy.
@@ -53,10 +54,12 @@ public actor Connector: InstancePart {
         let edition = Atomic<UInt64>(0)
     }
 
-    /// - Parameter store: keeps decisions to trust a server for good; if nil, they last as long as this connector.
+    /// - Parameters:
+    ///   - store: keeps decisions to trust a server for good; if nil, they last as long as this connector.
+    ///   - versions: the notes to which the client tells its handshakes; if nil, it tells of none.
     package init(
         gate: (any AccessGate)?, client: any ExchangeClient, decisions store: (any DecisionStore)? = nil,
-        control: ControlTLSVersions = ControlTLSVersions()
+        control: ControlTLSVersions = ControlTLSVersions(), versions: TLSVersionNotes? = nil
     ) {
         let marks = Marks()
         let (drops, continuation) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
@@ -65,6 +68,7 @@ public actor Connector: InstancePart {
         self.client = client
         self.store = store
         self.control = control
+        self.versions = versions ?? TLSVersionNotes(control)
         self.marks = marks
         observation = gate.map { [ways, withdrawals] gate in
             gate.onAccessChange { change in
@@ -98,9 +102,17 @@ public actor Connector: InstancePart {
         gate: any AccessGate, decisions: (any DecisionStore)? = nil,
         controlTLSVersions: ControlTLSVersions = ControlTLSVersions()
     ) {
+        let versions = TLSVersionNotes(controlTLSVersions)
+        let transport = Transport(
+            whenRelayBreaks: { await gate.confirmAccess() }, whenAgreed: { versions.note($0) })
         self.init(
-            gate: gate, client: Transport(whenRelayBreaks: { await gate.confirmAccess() }), decisions: decisions,
-            control: controlTLSVersions)
+            gate: gate, client: transport, decisions: decisions, control: controlTLSVersions, versions: versions)
+    }
+
+    /// The connector of system sessions, which have no policy.
+    package init() {
+        let versions = TLSVersionNotes()
+        self.init(gate: nil, client: Transport(whenAgreed: { versions.note($0) }), versions: versions)
     }
 
     // MARK: State that is read without a hop
@@ -118,13 +130,6 @@ public actor Connector: InstancePart {
     /// Byte streams by the policy, with the default settings, as a ticket client needs them.
     public nonisolated var tunnels: any RoutedTunnels {
         ConnectorTunnels(connector: self, settings: ConnectionSettings(scope: .tunnels))
-    }
-
-    // MARK: TLS versions
-
-    /// Records a successful handshake.
-    func reached(_ endpoint: Endpoint, withLowerVersions isLower: Bool) {
-        history.reached(endpoint, withLowerVersions: isLower, at: .now)
     }
 
     // MARK: Ends

@@ -17,12 +17,15 @@ package final class Transport: Sendable {
     ///   - engine: the implementation of HTTP/1.1.
     ///   - whenRelayBreaks: called when a relay ended or refused a connection. The loss is reported once it returns,
     ///     unless its findings have ended the exchange or the tunnel with another error.
+    ///   - whenAgreed: is told of each handshake with a server that has succeeded.
     package init(
         loops: EventLoopGroup = .shared, idleLifetime: Duration = .seconds(60), engine: HTTP1Engine = .chosen,
-        whenRelayBreaks: (@Sendable () async -> Void)? = nil
+        whenRelayBreaks: (@Sendable () async -> Void)? = nil, whenAgreed: AgreedVersion.Listener? = nil
     ) {
         engines = loops.loops.map {
-            TransportEngine(on: $0, idleLifetime: idleLifetime, engine: engine, whenRelayBreaks: whenRelayBreaks)
+            TransportEngine(
+                on: $0, idleLifetime: idleLifetime, engine: engine, whenRelayBreaks: whenRelayBreaks,
+                whenAgreed: whenAgreed)
         }
     }
 

@@ -7,17 +7,10 @@ package import SallyportTransport
 extension Connector {
     typealias Place = ConnectionDecisions.Place
 
-    /// What is known of a server for a principal's connections, and the TLS versions to offer next.
-    func begin(
-        _ offer: TLSVersionOffer, at place: Place, of principal: Principal
-    ) -> (TLSVersionStep, ConnectionDecisions.Standing) {
+    /// What is known of a server for a principal's connections.
+    func standing(at place: Place, of principal: Principal) -> ConnectionDecisions.Standing {
         dropOutdated()
-        return (step(offer, to: place.endpoint), decisions.standing(at: place, of: principal))
-    }
-
-    /// The TLS versions to offer a server next.
-    func step(_ offer: TLSVersionOffer, to endpoint: Endpoint) -> TLSVersionStep {
-        history.step(offer, to: endpoint, at: .now)
+        return decisions.standing(at: place, of: principal)
     }
 
     func set(_ decision: TrustDecision?, at place: Place) { change { $0.set(decision, at: place) } }

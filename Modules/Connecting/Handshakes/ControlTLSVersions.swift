@@ -6,10 +6,11 @@ public import SallyportCore
 /// An item is `TLS1.1` (or `GDEnableTLS1.1`), which adds TLS 1.1, or `TLS1.0`, which adds 1.0 and 1.1; both are
 /// insecure. `TLS1.2` (or `GDEnableTLS1.2`) adds nothing and is logged. `HOST=ITEM` adds versions for one host only. A
 /// handshake offers TLS 1.2 and 1.3 first. If the server ends it with an alert, a close or a reset, one more handshake
-/// offers only the added versions and tells the server that it is a fallback (RFC 7507). A host that was once
-/// authenticated with a higher version is never offered a lower one. An attacker on the network can force the fallback
-/// at the first contact; name the hosts that need it. After 10,000 servers that were authenticated with higher
-/// versions, lower ones are offered only where they have reached a server before.
+/// offers only the added versions and tells the server that it is a fallback (RFC 7507). A server that was once
+/// authenticated with a higher version, by any session of the instance, is never offered a lower one. An attacker on
+/// the network can force the fallback at the first contact; name the hosts that need it. After 10,000 servers that were
+/// authenticated with higher versions, lower ones are offered only where they have reached a server before; the hosts
+/// that items name are counted apart from all others.
 ///
 /// Applies to application servers only, never to the gateway. On relayed connections, the versions that the
 /// administrator blocks and the administrator's minimum take precedence.
@@ -45,6 +46,9 @@ public struct ControlTLSVersions: Sendable, Hashable {
         guard !byHost.isEmpty, let own = byHost[host] else { return everywhere }
         return everywhere.union(own)
     }
+
+    /// Whether an item names the host.
+    func hasItem(for host: Host) -> Bool { byHost[host] != nil }
 
     private mutating func take(_ item: String) throws(LoadError) {
         let parts = item.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)

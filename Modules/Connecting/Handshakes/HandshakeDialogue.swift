@@ -66,11 +66,8 @@ struct HandshakeDialogue {
         if let standing { try await apply(standing) }
         while true {
             do throws(LoadError) {
-                let value = try await attempt(path)
-                await noteVersions()
-                return value
+                return try await attempt(path)
             } catch {
-                if error.step == .request || error.step == .response { await noteVersions() }
                 try await goOn(after: error)
             }
         }
@@ -82,7 +79,7 @@ struct HandshakeDialogue {
         } else if let request = error.underlying as? CertificateRequest {
             try await decide(request)
         } else {
-            try await fallBack(after: error)
+            try fallBack(after: error)
         }
     }
 
@@ -98,13 +95,12 @@ struct HandshakeDialogue {
     ///
     /// - Returns: what is known before the first handshake; nil if there is no question and no decision.
     private mutating func begin() async -> ConnectionDecisions.Standing? {
-        let mayBeAsked = questions.responder != nil || connector.hasDecisions || holdsForStore
-        guard mayBeAsked || offer.fallback != nil else { return nil }
-        let (step, standing) = await connector.begin(offer, at: place, of: questions.principal)
         if offer.fallback != nil {
-            (path.versions, path.isFallback, mayFallBack) = (step.versions, step.isFallback, step.next != nil)
+            let first = connector.versions.step(offer, to: endpoint)
+            (path.versions, path.isFallback, mayFallBack) = (first.versions, first.isFallback, first.next != nil)
         }
-        return mayBeAsked ? standing : nil
+        guard questions.responder != nil || connector.hasDecisions || holdsForStore else { return nil }
+        return await connector.standing(at: place, of: questions.principal)
     }
 
     /// Whether the handshake is held until the store was asked: without a second connection, a chain that is trusted for
@@ -250,21 +246,15 @@ extension HandshakeDialogue {
 extension HandshakeDialogue {
     /// Asks once more which versions the server was reached with: another load may have reached it with higher ones
     /// meanwhile, and then a handshake that failed must not lead to lower ones.
-    private mutating func fallBack(after error: LoadError) async throws(LoadError) {
+    private mutating func fallBack(after error: LoadError) throws(LoadError) {
         guard mayFallBack, error.asksForLowerVersions else { throw error }
         mayFallBack = false
-        let step = await connector.step(offer, to: endpoint)
+        let step = connector.versions.step(offer, to: endpoint)
         guard let lower = step.isFallback ? step.versions : step.next else { throw error }
         path.versions = lower
         path.isFallback = true
         questions.recorder?.decided(.retry, "\(error.code)", because: "lower versions of TLS")
         questions.logger.debug(
             "Trying lower versions of TLS.", metadata: ["request": "\(questions.requestID)"])
-    }
-
-    /// The handshake succeeded.
-    private func noteVersions() async {
-        guard offer.fallback != nil else { return }
-        await connector.reached(endpoint, withLowerVersions: path.isFallback)
     }
 }

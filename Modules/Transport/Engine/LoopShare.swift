@@ -11,10 +11,15 @@ final class LoopShare {
     let protocols = OriginProtocols()
     /// Why a connection may not be used under the present policy; nil until the policy has changed for the first time.
     var judge: (@Sendable (OpenConnection) -> LoadError?)?
+    /// Is told of handshakes with servers; nil if their versions are of no interest.
+    let whenAgreed: AgreedVersion.Listener?
     let losses = UnexplainedLosses()
     var exchanges = LoopTable<Exchange>()
     var openings = LoopTable<TunnelOpening>()
     var streams = LoopTable<TunnelStream>()
 
-    init(waitLimits: BriefWait.Limits) { self.waitLimits = waitLimits }
+    init(waitLimits: BriefWait.Limits, whenAgreed: AgreedVersion.Listener?) {
+        self.waitLimits = waitLimits
+        self.whenAgreed = whenAgreed
+    }
 }

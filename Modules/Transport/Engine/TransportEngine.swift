@@ -65,11 +65,11 @@ actor TransportEngine {
     /// - Parameter idleLifetime: how long a path's connections idle before they are closed; up to twice as long.
     init(
         on loop: EventLoop, idleLifetime: Duration, engine: HTTP1Engine,
-        whenRelayBreaks: (@Sendable () async -> Void)?
+        whenRelayBreaks: (@Sendable () async -> Void)?, whenAgreed: AgreedVersion.Listener?
     ) {
         self.whenRelayBreaks = whenRelayBreaks
         self.engine = engine
-        share = LoopShare(waitLimits: waitLimits)
+        share = LoopShare(waitLimits: waitLimits, whenAgreed: whenAgreed)
         CurlLibrary.prepare()
         self.loop = loop
         self.idleLifetime = idleLifetime

@@ -233,6 +233,8 @@ extension Exchange {
         if state.requestWasSent() { pool.signal(self) }
         if let origin = attempt.claim?.origin, let handshake = attempt.serverHandshake {
             pool.learned(origin, isMultiplexed: handshake.choseHTTP2)
+            let version = attempt.connection?.tlsFacts.flatMap { TLSVersion(openSSL: $0.version) }
+            pool.share.agreed(on: version, in: handshake, with: origin.endpoint)
         }
         givesWay()
         return true

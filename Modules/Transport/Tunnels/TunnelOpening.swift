@@ -96,14 +96,17 @@ extension TunnelOpening: PoolMember {
         let facts = StreamFacts(attempt, handle, proxy: pool.configuration.path.proxy)
         let stream = TunnelStream(self, pool, link, facts)
         self.stream = stream
-        if let tls = facts.tls { secured(tls) }
+        if let tls = facts.tls { secured(tls, by: attempt.serverHandshake) }
         stream.start(with: first.bytes)
         pool.watchdog.watch(self)
         continuation.resume(returning: .success(Tunnel(stream.ends, pool.openConnection(of: self))))
     }
 
     /// From now on, the policy's rules for TLS versions apply to the connection.
-    func secured(_ tls: StreamFacts.TLS) { tlsVersion = TLSVersion(openSSL: tls.version) }
+    func secured(_ tls: StreamFacts.TLS, by handshake: HandshakeRecord?) {
+        tlsVersion = TLSVersion(openSSL: tls.version)
+        if let handshake { pool?.share.agreed(on: tlsVersion, in: handshake, with: attempt.endpoint) }
+    }
 
     var dueAt: LoopInstant { stream?.dueAt ?? deadline }
 

@@ -120,7 +120,7 @@ extension TunnelStream {
         guard securing?.record?.isInQuestion == false else {
             return lose(failure(isLost: false, "the chain was not judged"), isReset: true)
         }
-        opening.secured(tls)
+        opening.secured(tls, by: securing?.record)
         wire.received()
         let continuation = securing.take()?.continuation
         (isReadable, sendInterest) = (true, [])

@@ -13,7 +13,7 @@ internal import Synchronization
 final class LoadingEngine: Sendable {
     /// What system sessions share: connections of their own, made directly from this machine. Never shut down, since
     /// the system session is always available.
-    static let process = LoadingEngine(client: Transport())
+    static let process = LoadingEngine(system: Connector())
 
     /// Nil for system sessions, which have no policy.
     let gate: (any AccessGate)?
@@ -61,11 +61,18 @@ final class LoadingEngine: Sendable {
     }
 
     /// The engine of system sessions: without policy, stages, names of principals and list of public suffixes.
-    convenience init(client: any ExchangeClient) {
+    ///
+    /// - Parameter connector: has no policy either.
+    convenience init(system connector: Connector) {
         self.init(
-            gate: nil, connector: Connector(gate: nil, client: client), stages: { _ in [] }, principals: nil,
+            gate: nil, connector: connector, stages: { _ in [] }, principals: nil,
             logger: Logger(label: "sallyport.system"))
     }
+
+    /// The engine of system sessions.
+    ///
+    /// - Parameter client: makes the connections in place of a transport.
+    convenience init(client: any ExchangeClient) { self.init(system: Connector(gate: nil, client: client)) }
 
     var isEnabled: Bool { isSwitchedOn.load(ordering: .acquiring) }
     var currentGeneration: Int { generations.current }

@@ -140,6 +140,37 @@ struct TLSVersionHistoryTests {
         #expect(later == TLSVersionStep(versions: offer.first, next: offer.fallback))
     }
 
+    @Test func hostsOfTheSettingAreCountedApart() throws {
+        var history = TLSVersionHistory(try ControlTLSVersions(["old.example=TLS1.1"]))
+        for number in 0..<TLSVersionHistory.limit {
+            history.reached(try server(number), withLowerVersions: false, at: now)
+        }
+        let old = try Endpoint("old.example:443")
+        #expect(history.step(offer, to: old, at: now).next == offer.fallback)
+        #expect(history.step(offer, to: try Endpoint("other.example:443"), at: now).next == nil)
+        history.reached(old, withLowerVersions: false, at: now)
+        #expect(history.step(offer, to: old, at: now) == TLSVersionStep(versions: offer.first))
+    }
+
+    /// An attacker could otherwise keep an app from its old server, by answering one connection that is not checked.
+    @Test func aServerThatWasNotAuthenticatedIsStillOfferedLowerVersions() throws {
+        var history = TLSVersionHistory()
+        let endpoint = try server(0)
+        history.note(AgreedVersion(.tls13, with: endpoint, isFallback: false, isAuthenticated: false), at: now)
+        #expect(history.step(offer, to: endpoint, at: now).next == offer.fallback)
+        history.note(AgreedVersion(.tls13, with: endpoint, isFallback: false, isAuthenticated: true), at: now)
+        #expect(history.step(offer, to: endpoint, at: now).next == nil)
+    }
+
+    @Test func lowerVersionsThatWereOfferedFirstSayNothingOfTheServer() throws {
+        var history = TLSVersionHistory()
+        let endpoint = try server(0)
+        history.note(AgreedVersion(.tls11, with: endpoint, isFallback: false, isAuthenticated: true), at: now)
+        #expect(!history.step(offer, to: endpoint, at: now).isFallback)
+        history.note(AgreedVersion(.tls11, with: endpoint, isFallback: true, isAuthenticated: true), at: now)
+        #expect(history.step(offer, to: endpoint, at: now).isFallback)
+    }
+
     @Test func theOldestOfTooManyOldServersIsOfferedHigherVersionsFirstAgain() throws {
         var history = TLSVersionHistory()
         for number in 0...TLSVersionHistory.limit {
@@ -224,6 +255,33 @@ struct TLSFallbackTests {
         #expect(site.seen.handshakes == 2)
     }
 
+    /// Sessions of one instance: one without lower versions of TLS, and one whose minimum adds them.
+    private func usualAndLower() throws -> (usual: SecureSession, lower: SecureSession) {
+        let loading = URLLoadingSystem(gate: gate)
+        var configuration = SessionConfiguration()
+        configuration.trust = try .only([site.authority.der])
+        let usual = loading.makeSession(configuration)
+        configuration.minimumTLSVersion = .tls11
+        return (usual, loading.makeSession(configuration))
+    }
+
+    @Test func aHostThatSpokeAHigherVersionInAnotherSessionIsNotOfferedLowerOnes() async throws {
+        let (usual, lower) = try usualAndLower()
+        #expect(await usual.failure(try site.request()) == nil)
+        site.change { $0.version = .tls11 }
+        #expect(await lower.failure(try site.request())?.code == .noCommonTLSVersion)
+        #expect(site.seen.handshakes == 2)
+    }
+
+    @Test func aHostThatSpokeAHigherVersionInAStreamIsNotOfferedLowerOnes() async throws {
+        let (usual, lower) = try usualAndLower()
+        let stream = try await usual.streamTask(to: try site.server.endpoint, isSecure: true)
+        stream.close()
+        site.change { $0.version = .tls11 }
+        #expect(await lower.failure(try site.request())?.code == .noCommonTLSVersion)
+        #expect(site.seen.handshakes == 2)
+    }
+
     @Test func aServerThatIsNotTrustedIsNotTriedAgain() async throws {
         let loading = URLLoadingSystem(gate: gate, controlTLSVersions: try ControlTLSVersions(["TLS1.1"]))
         #expect(await loading.makeSession().failure(try site.request())?.code == .serverNotTrusted)
@@ -255,7 +313,8 @@ struct TLSFallbackTests {
         let connector = Lock<Connector?>(nil)
         let endpoint = try Endpoint("a.example:443")
         let client = StubClient { _ throws(LoadError) in
-            await connector.withLock { $0 }?.reached(endpoint, withLowerVersions: false)
+            connector.withLock { $0 }?.versions.note(
+                AgreedVersion(.tls12, with: endpoint, isFallback: false, isAuthenticated: true))
             throw LoadError(.connectionLost, at: .serverTLS, "It was reset.")
         }
         let only = Connector(gate: gate, client: client, control: try ControlTLSVersions(["TLS1.0"]))
