@@ -22,18 +22,20 @@ extension GatewayData {
         ).text
     }
 
-    /// The recorded keys, the oldest first; those of one user if one is given.
+    /// The recorded keys, the oldest first; those of one user if one is given, who may have been removed since.
+    ///
+    /// - Throws: `notFound` if no user has the name, and no key is recorded of one who had it.
     func accessKeys(of user: String?) async throws -> [AdministrationReply.AccessKeyEntry] {
-        let now = clock()
-        return try await store.accessKeys()
-            .filter { user == nil || $0.user == user }
-            .sorted { ($0.issued, $0.id.description) < ($1.issued, $1.id.description) }
-            .map { record in
-                .init(
-                    id: record.id.description, user: record.user, entitlement: record.entitlement.description,
-                    issued: record.issued, expires: record.expires, state: record.standing(at: now).rawValue,
-                    instance: record.use?.instance.instance.description)
-            }
+        let (now, directory) = (clock(), directory)
+        let records = try await store.accessKeys().filter { user == nil || $0.user == user }
+        if let user, records.isEmpty, directory.users[user] == nil { throw directory.unknown(user: user) }
+        let sorted = records.sorted { ($0.issued, $0.id.description) < ($1.issued, $1.id.description) }
+        return sorted.map { record in
+            .init(
+                id: record.id.description, user: record.user, entitlement: record.entitlement.description,
+                issued: record.issued, expires: record.expires, state: record.standing(at: now).rawValue,
+                instance: record.use?.instance.instance.description)
+        }
     }
 
     /// Destroys unused keys: one, or all of a user.

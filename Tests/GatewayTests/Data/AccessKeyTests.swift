@@ -31,8 +31,17 @@ import Testing
         #expect(Set(keys.map(\.id)).count == 3)
         let text = String(decoding: try JSONEncoder().encode(AdministrationReply.accessKeys(keys)), as: UTF8.self)
         for link in [expired, used, unused] { #expect(!text.contains(link.accessKey.reveal())) }
-        #expect(try await Self.keys(fixture, of: "bob").isEmpty)
         #expect(try await Self.keys(fixture, of: "ann").count == 3)
+    }
+
+    @Test func anUnknownUserIsToldAndOneWithoutKeysIsNot() async throws {
+        let fixture = try await DataFixture()
+        guard case .failure(let unknown) = await fixture.data.perform(.listKeys(user: "bob")) else {
+            throw TestFailure("The keys of an unknown user were listed.")
+        }
+        #expect(unknown.name == "notFound")
+        try await fixture.perform(.addUser("bob"))
+        #expect(try await Self.keys(fixture, of: "bob").isEmpty)
     }
 
     @Test func aRevokedKeyActivatesNothing() async throws {
