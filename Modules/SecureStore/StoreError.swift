@@ -23,6 +23,12 @@ public struct StoreError: CodedError, Sendable {
     }
 }
 
+/// The underlying error of ``StoreError/Code/damaged`` if a whole file of the store is missing, or is something else:
+/// verification would end with the same error, and only a backup helps.
+package struct StoreFileLost: Error, Sendable {
+    package init() {}
+}
+
 extension StoreError {
     /// What went wrong. Later versions may add codes; handle those that you know and treat the others as failures.
     public struct Code: Sendable, Hashable, CustomStringConvertible {

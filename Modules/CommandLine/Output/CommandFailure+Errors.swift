@@ -179,7 +179,7 @@ extension CommandFailure {
     init(_ error: StoreError) {
         self.init(
             Self.status(of: error.code), code: error.code == .wiped ? ResultCode.wiped.rawValue : nil,
-            name: "\(error.code)", error.message, hint: Self.hint(for: error.code))
+            name: "\(error.code)", error.message, hint: Self.hint(for: error))
     }
 
     private static func status(of code: StoreError.Code) -> ExitStatus {
@@ -192,12 +192,14 @@ extension CommandFailure {
         }
     }
 
-    private static func hint(for code: StoreError.Code) -> String? {
-        switch code {
+    private static func hint(for error: StoreError) -> String? {
+        switch error.code {
         case .notFound: "'sallyport activate' makes an app's store, 'sallyport gateway init' a gateway's"
         case .unsafePermissions: "stores and keys are for the user as which the program runs, or root, alone"
         case .wrongKey, .keyUnavailable:
             "--key-file, --passphrase-file or --systemd-credential names the key with which the store was made"
+        case .damaged where error.underlying is StoreFileLost:
+            "'sallyport store restore BACKUP' puts a backup in its place"
         case .damaged:
             "'sallyport store verify' finds what is damaged, 'sallyport store restore' puts a backup in its place"
         case .unsupportedFormat: "use the version of the program that wrote it"

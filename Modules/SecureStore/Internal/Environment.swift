@@ -106,11 +106,17 @@ final class Environment: @unchecked Sendable {
         return true
     }
 
+    /// - Throws: ``StoreError/Code/damaged`` if the data file is missing, which a store with keys always has.
+    static func checkExists(_ path: String) throws(StoreError) {
+        guard !Files.exists(path) else { return }
+        throw StoreError(.damaged, "The store's data file \(path) is missing.", underlying: StoreFileLost())
+    }
+
     /// LMDB would follow the page that claims the higher number, even back to an older snapshot.
     ///
     /// - Returns: whether pages are missing at the end. They may be free pages that were never written.
     private static func checkMetaPages(_ path: String) throws(StoreError) -> Bool {
-        guard Files.exists(path) else { throw StoreError(.damaged, "The store's data file \(path) is missing.") }
+        try checkExists(path)
         let file = try PageFile(path, isStopped: { false })
         let report = try StoreCheck.metaPages(of: file)
         guard let finding = report.findings.first else { return report.pages * report.pageSize > file.length }

@@ -52,7 +52,8 @@ enum StoreDirectory {
     private static func lostKeys(_ path: String) -> StoreError {
         let name = KeyRingFile.name
         return StoreError(
-            .damaged, "The store at \(path) has lost its file '\(name)': its data cannot be read without it.")
+            .damaged, "The store at \(path) has lost its file '\(name)': its data cannot be read without it.",
+            underlying: StoreFileLost())
     }
 
     /// - Throws: ``StoreError/Code/inUse`` if some of the files may be replaced already and others not yet.

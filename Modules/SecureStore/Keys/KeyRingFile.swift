@@ -178,13 +178,14 @@ struct KeyRingFile: Sendable {
         var rest = bytes[...]
         func take(_ count: Int) throws(StoreError) -> ArraySlice<UInt8> {
             guard rest.count >= count else {
-                throw StoreError(.damaged, "The file of a store's keys \(path) is cut short.")
+                throw StoreError(
+                    .damaged, "The file of a store's keys \(path) is cut short.", underlying: StoreFileLost())
             }
             defer { rest = rest.dropFirst(count) }
             return rest.prefix(count)
         }
         guard try take(6) == magic[0..<6] else {
-            throw StoreError(.damaged, "\(path) is not the file of a store's keys.")
+            throw StoreError(.damaged, "\(path) is not the file of a store's keys.", underlying: StoreFileLost())
         }
         guard try take(2) == magic[6...] else {
             throw StoreError(.unsupportedFormat, "The keys of a store \(path) were written by another version.")

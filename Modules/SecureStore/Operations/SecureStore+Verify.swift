@@ -27,6 +27,7 @@ extension SecureStore {
         for _ in 0..<verifyAttempts {
             try StoreDirectory.prepare(path, options: .readOnly)
             let data = "\(real)/\(Environment.fileName)"
+            try Environment.checkExists(data)
             let file = try PageFile(data)
             let outcome = Result { () throws(StoreError) in
                 try verify(file, at: data, in: real, protectedBy: protector)

@@ -192,6 +192,14 @@ import Testing
         #expect(error?.code == .notFound)
     }
 
+    @Test(arguments: ["data.mdb", "keys"])
+    func aStoreThatHasLostAFileIsDamagedAndNamesIt(_ name: String) async throws {
+        try await fixture.fill(1)
+        try FileManager.default.removeItem(atPath: "\(fixture.directory)/\(name)")
+        let error = await #expect(throws: StoreError.self) { try await verify() }
+        #expect(error?.code == .damaged && error?.message.contains(name) == true && error?.underlying is StoreFileLost)
+    }
+
     @Test func theWrongKeySaysSo() async throws {
         try await fixture.fill(1)
         let other = try StoreFixture()
