@@ -266,7 +266,7 @@ struct ExchangeOrder: Sendable {
             let response = try await client.exchange(request, via: path)
             recorder.answered(hop: hop, response.head.status)
             if response.facts.retries > 0 {
-                recorder.decided(.retry, "\(LoadError.Code.connectionLost)", because: "the connection was used before")
+                recorder.decided(.retry, "\(LoadError.Code.connectionLost)", because: "no answer had begun")
             }
             return response
         } catch {

@@ -56,6 +56,16 @@ import Testing
         #expect(requests.withLock { $0 } == 2)
     }
 
+    /// The connection is a new one, and has not ended.
+    @Test func theRecordSaysOnlyThatNoAnswerHadBegun() async throws {
+        let server = try server(Lock(0))
+        var request = LoadRequest(.get, try server.url(scheme: "https"))
+        request.options.isRecorded = true
+        let record = try await session.data(for: request).record
+        let retries = record?.decisions.filter { $0.kind == .retry } ?? []
+        #expect(retries.map(\.reason) == ["no answer had begun"])
+    }
+
     /// The standard would allow it; libcurl does not say why it wants to send again.
     @Test func aPOSTIsNot() async throws {
         let requests = Lock(0)
