@@ -289,7 +289,7 @@ package final class KnownWays: Sendable {
         let path: ConnectionPath
         /// The way through the secondary cluster; nil if there is none.
         let secondary: Known?
-        // Of the way, for each request: the whole of it would be copied.
+        // What each request asks of the way. Reading it from the way itself would copy the whole way.
         let isRelayed: Bool
         let decision: RouteDecision?
         private let hasPolicy: Bool
@@ -324,7 +324,7 @@ package final class KnownWays: Sendable {
     }
 
     let settings: ConnectionSettings
-    /// That of the settings: every request asks it, and would copy it out of them.
+    /// The permission in the settings, which each request asks. Reading it from the settings would copy all of them.
     private let permission: (any SessionPermission)?
     private let book: WayBook
     private let page: Int

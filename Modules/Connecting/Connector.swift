@@ -39,7 +39,7 @@ public actor Connector: InstancePart {
     var questions = PendingQuestions()
     /// The policy's recent answers.
     nonisolated let ways = WayBook()
-    /// There are none without a policy.
+    /// The withdrawals of access; there are none without a policy.
     package nonisolated let withdrawals = Withdrawals()
     private nonisolated let marks: Marks
     private nonisolated let observation: AccessObservation?

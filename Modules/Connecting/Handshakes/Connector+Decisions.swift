@@ -138,7 +138,7 @@ extension Connector {
 
 /// What ends decisions. One that was begun under another mark is not kept.
 struct DecisionMark: Sendable, Equatable {
-    /// Of the access: a withdrawal begins another one.
+    /// The edition of the access under which the decision was begun: each withdrawal that drops secrets begins another.
     var edition: UInt64
     /// How often trust was undone, by beginnings and ends.
     var undos: UInt64
