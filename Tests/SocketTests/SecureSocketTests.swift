@@ -143,6 +143,47 @@ struct SecureSocketTests {
         #expect(try await observer.isTold(.onClose, times: 2))
     }
 
+    /// Connects again in its first `onClose`, and gives the new connection time to call it meanwhile.
+    private final class Reconnecting: SocketDelegate {
+        struct Told: Sendable {
+            var opened = 0
+            var isClosing = false
+            var hasOverlapped = false
+        }
+        private let told = Lock(Told())
+
+        var current: Told { told.withLock { $0 } }
+
+        func onOpen(_ socket: SecureSocket) async {
+            told.withLock { told in
+                told.opened += 1
+                if told.isClosing { told.hasOverlapped = true }
+            }
+        }
+        func onRead(_ socket: SecureSocket) async {}
+        func onErr(_ error: SocketError, _ socket: SecureSocket) async {}
+
+        func onClose(_ socket: SecureSocket) async {
+            guard current.opened == 1 else { return }
+            told.withLock { $0.isClosing = true }
+            try? await socket.connect()
+            for _ in 0..<40 where current.opened == 1 { try? await Task.sleep(for: .milliseconds(5)) }
+            told.withLock { $0.isClosing = false }
+        }
+    }
+
+    @Test func callbacksOfTwoConnectionsComeOneAtATime() async throws {
+        let server = try world.mirror(isSecure: false)
+        let delegate = Reconnecting()
+        let socket = try socket(server, isSecure: false)
+        await socket.setDelegate(delegate)
+        try await socket.connect()
+        #expect(try await eventually { delegate.current.opened == 1 })
+        try await socket.disconnect()
+        #expect(try await eventually { delegate.current.opened == 2 })
+        #expect(!delegate.current.hasOverlapped)
+    }
+
     // MARK: The second attempt
 
     @Test func aFailedConnectionFinishesTheSocketAndAnotherTriesWithLessChecking() async throws {

@@ -90,6 +90,7 @@ public actor SecureSocket {
     // MARK: Connecting
 
     /// Connects and reports the result to the delegate. Discards what an earlier connection left in ``readStream``.
+    /// If the delegate's `onClose` for that one still runs, the new connection is begun when it has returned.
     ///
     /// - Throws: `wrongState` in any state other than ``SocketState/prepared`` and ``SocketState/disconnected``,
     ///   `finished`; `notAuthorized` and `withdrawn`, with no change of state.
@@ -98,7 +99,7 @@ public actor SecureSocket {
         try system.checkAuthorized()
         try machine.called(.connect)
         inbound.clear()
-        run = SocketRun.begin(for: self, machine.attempt, target.disabling(machine.disabled), system)
+        run = SocketRun.begin(for: self, machine.attempt, target.disabling(machine.disabled), system, after: run)
     }
 
     /// Prepares a second attempt after a failed connection: a new socket with the same address, settings and delegate,

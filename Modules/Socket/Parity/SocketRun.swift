@@ -30,17 +30,21 @@ struct SocketRun: Sendable {
     private let stirs: AsyncStream<Void>
     private let stirring: AsyncStream<Void>.Continuation
 
+    /// - Parameter earlier: the socket's previous connection, if there was one.
     static func begin(
-        for socket: SecureSocket, _ attempt: Int, _ target: SocketTarget, _ system: SocketSystem
+        for socket: SecureSocket, _ attempt: Int, _ target: SocketTarget, _ system: SocketSystem,
+        after earlier: Handle?
     ) -> Handle {
         let (stirs, stirring) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
         let run = SocketRun(
             socket: { [weak socket] in socket }, attempt: attempt, target: target, system: system, stirs: stirs,
             stirring: stirring)
-        return Handle(task: Task { await run.run() }, stirring: stirring)
+        return Handle(task: Task { await run.run(after: earlier?.task) }, stirring: stirring)
     }
 
-    @concurrent private func run() async {
+    @concurrent private func run(after earlier: Task<Void, Never>?) async {
+        // The socket may connect again while, or even before, `onClose` runs: callbacks come one at a time.
+        await earlier?.value
         let stream: ByteStream
         do throws(LoadError) {
             stream = try await system.connect(target)
