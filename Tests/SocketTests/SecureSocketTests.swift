@@ -268,6 +268,18 @@ struct SecureSocketTests {
         #expect(observer.current.errors.isEmpty)
     }
 
+    @Test func aBufferWithoutRoomTakesMoreWhenItIsEmpty() async throws {
+        let server = try world.mirror(isSecure: false)
+        let socket = try socket(server, isSecure: false) { $0.inboundLimit = .bytes(0) }
+        try await socket.connect()
+        #expect(try await observer.isTold(.onOpen))
+        for text in ["one", "two"] {
+            try await socket.writeStream.append(text)
+            try await socket.write()
+            #expect(try await eventually { observer.current.text.hasSuffix(text) })
+        }
+    }
+
     @Test func moreThanTheOutboundLimitIsRefusedAndKept() async throws {
         let reads = Lock(false)
         let server = try TestServer { connection in

@@ -9,7 +9,8 @@ struct ByteQueue: Sendable, Equatable {
     init(limit: Int) { self.limit = limit }
 
     var count: Int { bytes.count - head }
-    var isFull: Bool { count >= limit }
+    /// Never true of an empty queue, whatever the limit: nothing could be consumed to make room.
+    var isFull: Bool { count > 0 && count >= limit }
 
     /// - Returns: false if there is not enough room; then nothing was appended.
     mutating func append(_ more: some Collection<UInt8>) -> Bool {
