@@ -49,9 +49,9 @@ extension Cookie {
     ///   - isSecure: whether it is sent to `https` URLs only.
     ///   - isHTTPOnly: for information only: it hides cookies from scripts, of which there are none here.
     ///   - sameSite: whether it is sent with requests that come from another site.
-    /// - Throws: ``CookieError/Code-swift.struct/invalidCookie`` for a control character, a semicolon, an equals sign
-    ///   in the name, more than 4,096 bytes of name and value, a path that does not begin with a slash or has more than
-    ///   1,024 bytes, and a name whose prefix requires what does not hold.
+    /// - Throws: ``CookieError/Code-swift.struct/invalidCookie`` for a control character, a semicolon in name or value,
+    ///   an equals sign in the name, more than 4,096 bytes of name and value, a path that does not begin with a slash or
+    ///   has more than 4,096 bytes, and a name whose prefix requires what does not hold.
     public init(
         name: String, value: String, domain: String, includesSubdomains: Bool = false, path: String = "/",
         expires: Date? = nil, isSecure: Bool = false, isHTTPOnly: Bool = false, sameSite: SameSite = .default
@@ -80,18 +80,16 @@ extension Cookie {
 
     private static func check(_ name: [UInt8], _ value: [UInt8], _ path: [UInt8]) throws(CookieError) {
         let parts = [name, value, path]
-        guard !parts.joined().contains(where: { ASCII.isControl($0) || $0 == UInt8(ascii: ";") }),
-            !name.contains(UInt8(ascii: "=")), parts.allSatisfy({ ASCII.trimmed($0[...]).count == $0.count })
+        guard !parts.joined().contains(where: ASCII.isControl),
+            ![name, value].joined().contains(UInt8(ascii: ";")), !name.contains(UInt8(ascii: "=")),
+            parts.allSatisfy({ ASCII.trimmed($0[...]).count == $0.count })
         else { throw .invalid("A cookie holds no controls, no semicolon, and no space at an end.") }
         guard !name.isEmpty || !value.isEmpty, name.count + value.count <= SetCookie.maximumLength else {
             throw .invalid("Name and value have 1 to \(SetCookie.maximumLength) bytes.")
         }
-        // If the name is empty, text before an equals sign would be parsed as a name.
-        guard !name.isEmpty || !value.contains(UInt8(ascii: "=")) else {
-            throw .invalid("A cookie without a name has no equals sign in its value.")
-        }
-        guard path.first == UInt8(ascii: "/"), path.count <= SetCookie.maximumAttributeLength else {
-            throw .invalid("A path begins with a slash and has at most \(SetCookie.maximumAttributeLength) bytes.")
+        // A default path is a part of the server's URL: it may hold a semicolon, and be longer than an attribute.
+        guard path.first == UInt8(ascii: "/"), path.count <= SetCookie.maximumLength else {
+            throw .invalid("A path begins with a slash and has at most \(SetCookie.maximumLength) bytes.")
         }
     }
 
