@@ -10,8 +10,8 @@ public import SallyportURLLoading
 /// }
 /// ```
 public protocol UnixSocketAccess: Sendable {
-    /// Absolute paths, spelt as in the URL after decoding: other spellings of the same path do not match, and the
-    /// system follows links. Called for each load, from any thread.
+    /// Absolute paths, byte for byte those of the URL after decoding: other spellings of the same path do not match,
+    /// and the system follows links. Called for each load, from any thread.
     static var allowedSockets: Set<String> { get }
 }
 
@@ -55,10 +55,16 @@ public struct UnixSocketHandler<Access: UnixSocketAccess>: ProtocolHandler {
     ///   that the app does not allow; otherwise as an HTTP exchange.
     public func load(_ request: LoadRequest, into response: ResponseWriter) async throws {
         let address = try UnixSocketURL(request.url)
-        guard Access.allowedSockets.contains(address.socket) else {
+        guard Self.isAllowed(address.socket) else {
             throw LoadError(.refusedByPolicy, at: .routing, "The socket is not one of those that the app allows.")
         }
         let answer = try await response.exchange(request, as: address.inner, with: .unixSocket(address.socket))
         try await response.forward(answer)
+    }
+
+    /// Compares bytes: Swift's strings are equal too if a letter with an accent is one character in one of them and two
+    /// in the other, which the file system takes for two paths.
+    private static func isAllowed(_ socket: String) -> Bool {
+        Access.allowedSockets.contains { $0.utf8.elementsEqual(socket.utf8) }
     }
 }

@@ -77,6 +77,19 @@ import Testing
         }
     }
 
+    /// Both paths are equal as strings, but two files.
+    @Test func aListedSocketInOtherCharactersIsRefused() async throws {
+        AllowedInTests.allow("/run/caf\u{e9}.sock")
+        let composed = try UnixSocketURL(socket: "/run/caf\u{e9}.sock", target: "/").url
+        await #expect(throws: LoadError(.cannotConnect, "")) {
+            try await session.data(for: LoadRequest(.get, composed))
+        }
+        let decomposed = try UnixSocketURL(socket: "/run/cafe\u{301}.sock", target: "/").url
+        await #expect(throws: LoadError(.refusedByPolicy, "")) {
+            try await session.data(for: LoadRequest(.get, decomposed))
+        }
+    }
+
     @Test func aSocketWithoutAListenerIsACannotConnect() async throws {
         AllowedInTests.allow(daemon.socket("nobody"))
         let request = LoadRequest(.get, try daemon.url("/", at: "nobody"))
