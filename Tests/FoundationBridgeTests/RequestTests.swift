@@ -53,6 +53,15 @@ import Testing
         #expect(seen.map { $0.mainDocument?.description } == [nil, "https://news.test/x"])
     }
 
+    /// Without its document the request would be sent as one of its own site, with that site's cookies.
+    @Test func aMainDocumentWithoutAValidURLFailsTheTask() async throws {
+        var request = try request("GET")
+        request.mainDocumentURL = URL(string: "https://user:planted@news.test/")
+        let error = try await failure { [request] in _ = try await tenant.native().data(for: request) }
+        #expect(error.code == .badURL && error.loadError?.code == .invalidRequest && server.seen.isEmpty)
+        #expect(!"\(error) \(error.userInfo)".contains("planted"))
+    }
+
     /// Sees the options of all requests, and takes none.
     private final class Watching: RequestHandler {
         let seen = Lock<[LoadOptions]>([])

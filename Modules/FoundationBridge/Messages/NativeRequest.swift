@@ -14,7 +14,8 @@ struct NativeRequest {
         self.configuration = configuration
     }
 
-    /// - Throws: `invalidRequest` if HTTP cannot carry the URL, the method or a field.
+    /// - Throws: `invalidRequest` if HTTP cannot carry the URL, the method or a field, and for a main document without
+    ///   a valid URL.
     func loadRequest(sending task: NativeTask) throws(LoadError) -> LoadRequest {
         let method = try method()
         var fields = try fields()
@@ -22,15 +23,19 @@ struct NativeRequest {
         if body != nil, method == .post, fields[.contentType] == nil {
             fields[.contentType] = "application/x-www-form-urlencoded"
         }
-        return LoadRequest(method, try url(), headerFields: fields, body: body, options: options())
+        return LoadRequest(method, try url(), headerFields: fields, body: body, options: try options())
     }
 
     private func url() throws(LoadError) -> RequestURL {
         guard let url = request.url else { throw LoadError(.invalidRequest, "The request has no URL.") }
+        return try Self.requestURL(url, else: "The URL cannot be requested.")
+    }
+
+    private static func requestURL(_ url: URL, else message: String) throws(LoadError) -> RequestURL {
         do throws(AddressError) {
             return try RequestURL(url.absoluteString)
         } catch {
-            throw LoadError(.invalidRequest, "The URL cannot be requested.", underlying: error)
+            throw LoadError(.invalidRequest, message, underlying: error)
         }
     }
 
@@ -41,7 +46,7 @@ struct NativeRequest {
         return method
     }
 
-    private func options() -> LoadOptions {
+    private func options() throws(LoadError) -> LoadOptions {
         var options = LoadOptions()
         // Default values are not a choice of the app: the secure session's values apply then.
         let idle = request.timeoutInterval == 60 ? configuration.timeoutIntervalForRequest : request.timeoutInterval
@@ -51,7 +56,8 @@ struct NativeRequest {
         if !request.httpShouldHandleCookies { options.handlesCookies = false }
         options.cachePolicy = cachePolicy
         if let document = request.mainDocumentURL, document != request.url {
-            options.mainDocument = try? RequestURL(document.absoluteString)
+            // Without it the request would count as its own document's, and get the cookies of its own site.
+            options.mainDocument = try Self.requestURL(document, else: "The main document's URL is not valid here.")
         }
         return options
     }
