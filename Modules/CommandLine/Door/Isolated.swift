@@ -94,7 +94,7 @@ struct InsideCommand: AsyncParsableCommand {
         }
         close(socket)
         close(link)
-        Isolation.dropsPrivilegesAtExec()
+        Isolation.dropPrivilegesAtExec()
         let environment = DoorEnvironment(proxy: "127.0.0.1:\(port)", authorities: ca)
         for (name, value) in environment.variables { setenv(name, value, 1) }
         signal(SIGPIPE, SIG_DFL)

@@ -21,5 +21,5 @@ package enum Isolation {
 
     /// Has the kernel take the capabilities in the new namespaces away at exec: the program that this process becomes gets
     /// none of them. One that runs as root gets them nevertheless, for its own namespaces alone.
-    package static func dropsPrivilegesAtExec() { sallyport_clear_ambient_capabilities() }
+    package static func dropPrivilegesAtExec() { sallyport_clear_ambient_capabilities() }
 }
