@@ -44,7 +44,7 @@ extension Authorization {
     private var mayUseLease: Bool { document != nil && !records.store.isRestored }
 
     /// Why there is no access, in words.
-    fileprivate var withdrawal: String {
+    private var withdrawal: String {
         Verdict.reason(for: state.code, of: document, at: leaseTime)
     }
 
