@@ -18,7 +18,7 @@ public struct Endpoint: Sendable, Hashable, CustomStringConvertible {
     public init(_ text: String, defaultPort: UInt16? = nil) throws(AddressError) {
         let split = Authority.split(text)
         guard let port = try split.port.map(Authority.port) ?? defaultPort else {
-            throw AddressError(.invalidPort, "HOST:PORT was expected.")
+            throw AddressError(.invalidPort, "HOST:PORT is expected, and the port is missing.")
         }
         self = try Endpoint(host: Host(split.host), port: port)
     }

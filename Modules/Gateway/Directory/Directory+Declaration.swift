@@ -329,7 +329,7 @@ extension Directory {
 
     private mutating func apply(_ declared: [Declaration.Server]) throws(GatewayError) {
         for server in declared {
-            try Self.naming("Server \(server.server)") { () throws(GatewayError) in
+            try Self.naming("Server \(Self.shown(server.server))") { () throws(GatewayError) in
                 guard server.priority == nil || server.app != nil else {
                     throw GatewayError(.invalid, "A priority is for a server of an app: add `app`.")
                 }
@@ -340,6 +340,12 @@ extension Directory {
                         secondary: server.secondary))
             }
         }
+    }
+
+    /// A server's address for a message: without the user and the password of a URL that was given for it.
+    private static func shown(_ address: String) -> Substring {
+        guard let sign = address.utf8.lastIndex(of: UInt8(ascii: "@")) else { return address[...] }
+        return address[address.utf8.index(after: sign)...]
     }
 
     static func route(_ text: String) throws(GatewayError) -> Route {

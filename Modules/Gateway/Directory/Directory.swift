@@ -274,7 +274,7 @@ extension Directory {
 extension Directory {
     static func endpoint(_ text: String) throws(GatewayError) -> Endpoint {
         do { return try Endpoint(text) } catch {
-            throw GatewayError(.invalid, "A server is HOST:PORT. \(error.message)", underlying: error)
+            throw GatewayError(.invalid, error.message, underlying: error)
         }
     }
 

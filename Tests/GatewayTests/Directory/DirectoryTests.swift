@@ -87,6 +87,20 @@ import Testing
         #expect(error?.message.isEmpty == false)
     }
 
+    @Test(arguments: [
+        ("b.example", "Server b.example: HOST:PORT is expected, and the port is missing."),
+        ("b.example:0", "Server b.example:0: A port is a number from 1 to 65535."),
+        ("https://ann:PLANTED@b.example", "Server b.example: A port is a number from 1 to 65535."),
+    ])
+    func aServerThatIsNotValidIsNamedWithWhatIsExpectedAndWithoutAPassword(
+        _ server: String, _ expected: String
+    ) throws {
+        let error = #expect(throws: GatewayError(.invalid, "")) {
+            try Directory().applying(Declaration(yaml: "servers: [{server: '\(server)'}]"), prune: false)
+        }
+        #expect(error?.message == expected)
+    }
+
     @Test func aDeclarationOverItsLimitIsRefused() throws {
         let padding = "#" + String(repeating: "x", count: Declaration.maximumLength - 1)
         #expect(throws: Never.self) { try Declaration(yaml: padding) }
