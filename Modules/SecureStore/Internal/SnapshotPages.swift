@@ -13,9 +13,12 @@ struct SnapshotPages: Sendable {
     private let map: FileMap
     private let pageShift: Int
     private var pageSize: Int { 1 << pageShift }
-    /// How many bytes of the map may be read: up to the last page used, and as far as the file goes.
+    /// How many pages the snapshot can have. Those that were freed before they were ever written may lie beyond the end
+    /// of the file.
+    private let pageCount: Int
+    /// How many bytes of the map may be read: up to the last page, and as far as the file goes.
     private let end: Int
-    /// A bit for each page that the snapshot does not use.
+    /// A bit for each page before ``end`` that the snapshot does not use.
     private var free: [UInt64] = []
 
     /// `MDB_PAGE_HEADER`: `mp_flags`, `mp_upper`, and, on the first page of a large value, `mp_pages` in the place of
@@ -33,26 +36,31 @@ struct SnapshotPages: Sendable {
         try Environment.check(unsafe mdb_stat(tree, 0, &status))
         guard PageLayout.isPageSize(Int(status.ms_psize)) else { throw Self.damaged }
         pageShift = status.ms_psize.trailingZeroBitCount
-        end = unsafe try Self.end(environment, transaction, map, pageShift)
+        pageCount = unsafe try Self.countPages(environment, transaction, map, pageShift)
+        end = unsafe try min(pageCount, Self.fileLength(environment) >> pageShift) << pageShift
         try unsafe readFreeList(tree)
     }
 
-    private static func end(
+    private static func countPages(
         _ environment: OpaquePointer, _ transaction: UInt64, _ map: FileMap, _ pageShift: Int
     ) throws(StoreError) -> Int {
+        var info = unsafe MDB_envinfo()
+        try Environment.check(unsafe mdb_env_info(environment, &info))
+        let mapped = map.length >> pageShift
+        // An older snapshot has no page after the newest snapshot's last one. For a newer one, which another process
+        // has just committed, only the map is known: LMDB begins no transaction whose pages lie outside of it.
+        guard transaction <= UInt64(unsafe info.me_last_txnid), let last = Int(exactly: unsafe info.me_last_pgno),
+            (0..<mapped).contains(last)
+        else { return mapped }
+        return last + 1
+    }
+
+    private static func fileLength(_ environment: OpaquePointer) throws(StoreError) -> Int {
         var descriptor: Int32 = -1
         try Environment.check(unsafe mdb_env_get_fd(environment, &descriptor))
         var file = stat()
         guard unsafe fstat(descriptor, &file) == 0 else { throw Files.failure("look at", Environment.fileName) }
-        var info = unsafe MDB_envinfo()
-        try Environment.check(unsafe mdb_env_info(environment, &info))
-        var end = min(map.length, Int(file.st_size))
-        // An older snapshot uses no page after the newest snapshot's last one. For a newer one, which another process
-        // has just committed, only the length of the file is known.
-        if transaction <= UInt64(unsafe info.me_last_txnid), let pages = Int(exactly: unsafe info.me_last_pgno) {
-            if pages < end >> pageShift { end = (pages + 1) << pageShift }
-        }
-        return (end >> pageShift) << pageShift
+        return Int(file.st_size)
     }
 
     private mutating func readFreeList(_ tree: OpaquePointer) throws(StoreError) {
@@ -69,14 +77,17 @@ struct SnapshotPages: Sendable {
         guard result == MDB_NOTFOUND else { throw Environment.failure(result) }
     }
 
-    /// Adds an `MDB_IDL`: a count, and as many page numbers.
+    /// Adds an `MDB_IDL`: a count, and as many page numbers. One flipped bit makes a number that is far greater than
+    /// any of the snapshot: it is refused before memory is taken for its bit.
     private mutating func add(_ list: UnsafeRawBufferPointer) throws(StoreError) {
         let numbers = list.count / 8
         let count = numbers > 0 ? unsafe list.loadUnaligned(as: UInt64.self) : 0
         guard count < UInt64(max(numbers, 1)) else { throw Self.damaged }
         for index in 0..<Int(count) {
             let page = unsafe list.loadUnaligned(fromByteOffset: 8 + 8 * index, as: UInt64.self)
-            guard page < UInt64(Environment.largestSize / 512) else { throw Self.damaged }
+            guard page < UInt64(pageCount) else { throw Self.damaged }
+            // What lies beyond the end of the file is refused without its bit.
+            guard page < UInt64(end >> pageShift) else { continue }
             let word = Int(page >> 6)
             if word >= free.count { free += [UInt64](repeating: 0, count: word + 1 - free.count + free.count / 2) }
             free[word] |= 1 << (page & 63)

@@ -22,9 +22,7 @@ import Testing
         let root = try page(try MetaPages(image).newest.records.root, of: image)
         try #require(root.kind == .leaf)
         for index in 0..<root.count where places.contains(root.key(index)) {
-            let start = Int(root.number) * 4096
-            let slot = start + PageLayout.headerLength + 2 * index
-            let node = start + Int(image.content[slot]) | Int(image.content[slot + 1]) << 8
+            let node = node(index, of: root, in: image)
             for bit in [8, 10, 12, 16, 20, 24, 26, 28, 30, 31] {
                 let flip = Flip(part: .leafHeader, offset: node + bit / 8, bit: bit % 8)
                 let isBeyond = goesBeyondItsPages(node, root.key(index), of: image, flipping: bit)
@@ -65,6 +63,54 @@ import Testing
         } catch {
             #expect(error.code == .damaged, comment)
         }
+    }
+
+    /// What is noted of a free page must not take as much memory as a store of the largest size would need.
+    @Test func aFreePageThatTheSnapshotCannotHaveIsDamage() async throws {
+        let fixture = try StoreFixture()
+        let path = "\(fixture.directory)/data.mdb"
+        try await fixture.fill(20)
+        let image = DataImage(content: Array(try Data(contentsOf: URL(fileURLWithPath: path))))
+        let newest = try MetaPages(image).newest
+        try #require(newest.lastPage < UInt64(image.length / 4096), "A shorter file is verified when it is opened.")
+        let leaf = try page(newest.freeList.root, of: image)
+        let index = try #require((0..<leaf.count).first { freePages($0, of: leaf)?.isEmpty == false })
+        // The key has 8 bytes, and so has the count before the first page number.
+        let number = node(index, of: leaf, in: image) + PageLayout.nodeHeaderLength + 8 + 8
+        for bit in [16, 24, 30, 32] {
+            let flip = Flip(part: .freeList, offset: number + bit / 8, bit: bit % 8)
+            try flip.perform(on: path)
+            await refusesReadings(fixture, of: nil, "bit \(bit)")
+            try flip.perform(on: path)
+        }
+        try await fixture.open().close()
+    }
+
+    /// LMDB does not write a page that the transaction which took it has freed again: the file may end before it.
+    @Test func aFreePageBeyondTheEndOfTheFileIsNoDamage() async throws {
+        let fixture = try StoreFixture()
+        let path = "\(fixture.directory)/data.mdb"
+        let store = try await fixture.open()
+        let values = store.collection("values", of: [UInt8].self)
+        try await store.write { try $0.set([UInt8](repeating: 1, count: 100_000), for: "large", in: values) }
+        try await store.write { try $0.remove("large", from: values) }
+        // LMDB takes the pages of the large value, the lowest first, and so frees the last page some day.
+        var image = DataImage(content: [])
+        for _ in 0..<50 {
+            try await store.write { try $0.set([1], for: "small", in: values) }
+            image = DataImage(content: Array(try Data(contentsOf: URL(fileURLWithPath: path))))
+            if try isLastPageFree(in: image) { break }
+        }
+        store.close()
+        image = DataImage(content: Array(try Data(contentsOf: URL(fileURLWithPath: path))))
+        try #require(try isLastPageFree(in: image))
+        let last = Int(try MetaPages(image).newest.lastPage)
+        try Data(image.content[..<(last * 4096)]).write(to: URL(fileURLWithPath: path))
+
+        let short = try await fixture.open(.readOnly)
+        let again = short.collection("values", of: [UInt8].self)
+        #expect(try short.read { try $0.value(for: "small", in: again) } == [1])
+        short.close()
     }
 
     /// After the first change, LMDB returns pointers into its own memory, which nothing could be checked against.
@@ -147,6 +193,26 @@ import Testing
         #expect(throws: StoreError.self) { try damaged.read { try $0.all(in: again) } }
         #expect(try await !damaged.verify().isSound)
         damaged.close()
+    }
+
+    /// The pages of an entry of the list of free pages; nil if they lie in pages of their own.
+    private func freePages(_ index: Int, of leaf: TreePage) -> [UInt64]? {
+        guard case .inside(let value) = leaf.value(index) else { return nil }
+        return FreeListEntry(key: leaf.key(index), value: value)?.pages
+    }
+
+    private func isLastPageFree(in image: DataImage) throws -> Bool {
+        let newest = try MetaPages(image).newest
+        guard newest.freeList.depth == 1 else { return false }
+        let leaf = try page(newest.freeList.root, of: image)
+        return (0..<leaf.count).contains { freePages($0, of: leaf)?.contains(newest.lastPage) == true }
+    }
+
+    /// Where a node begins in the file.
+    private func node(_ index: Int, of page: TreePage, in image: DataImage) -> Int {
+        let start = Int(page.number) * 4096
+        let slot = start + PageLayout.headerLength + 2 * index
+        return start + (Int(image.content[slot]) | Int(image.content[slot + 1]) << 8)
     }
 
     private func page(_ number: UInt64, of image: DataImage) throws -> TreePage {
