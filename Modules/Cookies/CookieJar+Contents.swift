@@ -96,6 +96,7 @@ extension CookieJar {
     }
 
     /// The cookies of a principal as a file, with values in plain text: anyone who has the file can act as the app.
+    /// Leaves out those for which ``CookieFileFormat/canHold(_:)`` is false; a comment in the file says how many.
     public func exportCookies(
         as format: CookieFileFormat, of principal: Principal = .instance
     ) async throws(CookieError) -> [UInt8] {

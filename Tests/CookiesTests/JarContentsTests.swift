@@ -247,6 +247,26 @@ import Testing
         fixture.store.close()
     }
 
+    /// A tab ends a field of a Netscape file: one such cookie made a file of which none could be imported.
+    @Test func aCookieWithATabIsLeftOutOfANetscapeFileWhichSaysSo() async throws {
+        let fixture = try await JarFixture()
+        let jar = fixture.jar()
+        try await jar.take("a=1", "b=2\t3", "c\td=4", "e=5; Path=/\tx", at: Self.site)
+        let cookies = try await jar.list()
+        #expect(cookies.count == 4)
+        #expect(cookies.map(CookieFileFormat.netscape.canHold) == [true, false, false, false])
+        #expect(cookies.allSatisfy(CookieFileFormat.json.canHold))
+        let (netscape, json) = (try await jar.exportCookies(as: .netscape), try await jar.exportCookies(as: .json))
+        let comment = "\n# Cookies with a tab, which are left out here: 3\n"
+        #expect(String(decoding: netscape, as: UTF8.self).contains(comment))
+        try await jar.removeEverything()
+        #expect(try await jar.importCookies(netscape, as: .netscape) == 1)
+        #expect(try await jar.list() == [cookies[0]])
+        #expect(try await jar.importCookies(json, as: .json) == 4)
+        #expect(try await jar.list().count == 4)
+        fixture.store.close()
+    }
+
     @Test func aFileOfCurlsIsRead() async throws {
         let fixture = try await JarFixture()
         let jar = fixture.jar()

@@ -61,5 +61,8 @@ struct ImportReport: Encodable, Sendable {
 /// What `cookies export --output` prints.
 struct ExportReport: Encodable, Sendable {
     let file: String
+    /// How many the file has.
     let cookies: Int
+    /// How many the format cannot hold.
+    let leftOut: Int
 }

@@ -146,19 +146,28 @@ extension CookiesCommand {
         @Flag(help: "Print failures as JSON, and with --output the result too.") var json = false
 
         func run() async throws {
-            let (bytes, count) = try await cookies.withJar(.readOnly) { jar in
-                let bytes = try await jar.exportCookies(as: format?.format ?? .netscape, of: cookies.owner)
-                return (bytes, try await jar.list(of: cookies.owner).count)
+            let format = format?.format ?? .netscape
+            let (bytes, found) = try await cookies.withJar(.readOnly) { jar in
+                let bytes = try await jar.exportCookies(as: format, of: cookies.owner)
+                return (bytes, try await jar.list(of: cookies.owner))
             }
-            guard let output else {
-                guard StandardStreams.output(text: bytes) else {
-                    throw OutputFile.unwritten(errno)
-                }
-                return
+            let count = found.count { format.canHold($0) }
+            let leftOut = found.count - count
+            if let output {
+                try NewFile.write(bytes, to: output, mode: 0o600)
+                let report = ExportReport(file: output, cookies: count, leftOut: leftOut)
+                StandardStreams.output(json ? JSONOutput.text(report) : "\(Count.of(count, "cookie")) in \(output)")
+            } else {
+                guard StandardStreams.output(text: bytes) else { throw OutputFile.unwritten(errno) }
             }
-            try NewFile.write(bytes, to: output, mode: 0o600)
-            let report = ExportReport(file: output, cookies: count)
-            StandardStreams.output(json ? JSONOutput.text(report) : "\(Count.of(count, "cookie")) in \(output)")
+            if leftOut > 0 { Self.warn(of: leftOut) }
+        }
+
+        /// On standard error, apart from the cookies.
+        private static func warn(of leftOut: Int) {
+            StandardStreams.error(
+                "warning: left out \(Count.of(leftOut, "cookie")) with a tab, which Netscape's format cannot hold: "
+                    + "--format json exports all.")
         }
     }
 }

@@ -1,10 +1,18 @@
 /// The formats of cookie files for other programs.
 public enum CookieFileFormat: String, Sendable, Hashable, CaseIterable {
     /// Lines of seven fields separated by tabs, as curl, wget and browsers' tools read and write them. It cannot
-    /// express `SameSite`, and its times are in seconds.
+    /// express `SameSite`, its times are in seconds, and it cannot hold a cookie that contains a tab.
     case netscape
     /// An array of objects; see Docs/Cookies.md for their fields. Only the times of creation and use are lost.
     case json
+
+    /// Whether a file of this format can hold the cookie; ``CookieJar/exportCookies(as:of:)`` leaves it out otherwise.
+    public func canHold(_ cookie: Cookie) -> Bool {
+        switch self {
+        case .netscape: NetscapeFile.canHold(cookie)
+        case .json: true
+        }
+    }
 
     /// - Throws: `invalidFile` for the first invalid line or entry; `tooLarge`.
     func cookies(in file: [UInt8]) throws(CookieError) -> [Cookie] {

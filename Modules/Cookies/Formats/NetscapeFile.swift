@@ -2,7 +2,7 @@ internal import FoundationEssentials
 
 /// The Netscape cookie file: domain, whether hosts below receive the cookie, path, whether secure, seconds since 1970
 /// (0 for a session cookie), name, value. A line that begins with `#HttpOnly_` is a cookie, any other line with `#` a
-/// comment.
+/// comment. No field can hold a tab, which a cookie may contain (RFC 6265bis §5.6).
 enum NetscapeFile {
     private static let tab = UInt8(ascii: "\t")
     private static let newline = UInt8(ascii: "\n")
@@ -47,9 +47,19 @@ enum NetscapeFile {
 
     private static func invalid(_ message: String) -> CookieError { CookieError(.invalidFile, message) }
 
+    static func canHold(_ cookie: Cookie) -> Bool {
+        !(cookie.entry.name.contains(tab) || cookie.entry.value.contains(tab) || cookie.entry.path.contains(tab))
+    }
+
+    /// Cookies that the format cannot hold are left out, since one would make the whole file invalid; a comment counts
+    /// them.
     static func file(of cookies: [Cookie]) -> [UInt8] {
         var file = Array("# Netscape HTTP Cookie File\n".utf8)
-        for cookie in cookies {
+        let held = cookies.filter(canHold)
+        if held.count < cookies.count {
+            file += Array("# Cookies with a tab, which are left out here: \(cookies.count - held.count)\n".utf8)
+        }
+        for cookie in held {
             if cookie.isHTTPOnly { file += httpOnly }
             let seconds = cookie.expires.map { max(1, Int64($0.timeIntervalSince1970.rounded(.down))) } ?? 0
             let fields: [[UInt8]] = [
