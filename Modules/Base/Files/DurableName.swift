@@ -9,16 +9,11 @@ package enum DurableName {
     ///   of power may take back.
     package static func rename(_ path: String, to target: String) -> Int32 {
         guard unsafe Glibc.rename(path, target) == 0 else { return errno }
-        let directory = unsafe open(parent(of: target), O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        let directory = unsafe open(PathParts(target).directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         // A directory that this user may write and not read, or of a file system that syncs none, cannot be synced.
         guard directory >= 0 else { return errno == EACCES ? 0 : errno }
         defer { close(directory) }
         guard fsync(directory) != 0 else { return 0 }
         return errno == EINVAL || errno == ENOTSUP ? 0 : errno
-    }
-
-    private static func parent(of path: String) -> String {
-        guard let slash = path.lastIndex(of: "/") else { return "." }
-        return slash == path.startIndex ? "/" : String(path[..<slash])
     }
 }

@@ -272,7 +272,7 @@ enum Files {
     }
 
     static func syncDirectory(of path: String) throws(StoreError) {
-        let parent = path.lastIndex(of: "/").map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
+        let parent = PathParts(path).directory
         let descriptor = unsafe open(parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         guard descriptor >= 0 else { throw failure("open", parent) }
         defer { close(descriptor) }
@@ -282,9 +282,8 @@ enum Files {
     /// Creates a directory that only its owner can enter, and its missing parent directories with default modes.
     static func makeDirectory(_ path: String) throws(StoreError) {
         guard !exists(path) else { return }
-        if let slash = path.lastIndex(of: "/"), slash != path.startIndex {
-            try makeDirectory(String(path[..<slash]))
-        }
+        let parent = PathParts(path).directory
+        if parent != ".", parent != "/" { try makeDirectory(parent) }
         guard unsafe mkdir(path, 0o700) == 0 || errno == EEXIST else { throw failure("make", path) }
         try syncDirectory(of: path)
     }

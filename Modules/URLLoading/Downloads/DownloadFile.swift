@@ -19,8 +19,8 @@ struct DownloadFile: ~Copyable {
 
     /// - Throws: `fileSystem` if the target is a directory, or its directory takes no new file.
     static func make(for path: String) throws(LoadError) -> DownloadFile {
-        let (directory, name) = try parts(of: path)
-        let partPath = "\(directory)/.\(name.prefix(200)).\(String(UInt64.random(in: .min ... .max), radix: 16)).part"
+        let base = try HiddenPath.base(for: path)
+        let partPath = "\(base).\(String(UInt64.random(in: .min ... .max), radix: 16)).part"
         let descriptor = unsafe open(partPath, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
         guard descriptor >= 0 else { throw failure("No file can be made beside \(path)", errno) }
         return DownloadFile(descriptor: descriptor, partPath: partPath, path: path)
@@ -60,27 +60,6 @@ struct DownloadFile: ~Copyable {
         guard code == 0 else { return code }
         guard fsync(descriptor) == 0 else { return errno }
         return DurableName.rename(partPath, to: path)
-    }
-
-    /// The target's directory and name.
-    ///
-    /// - Throws: `fileSystem` if it is no file.
-    static func parts(of path: String) throws(LoadError) -> (directory: String, name: Substring) {
-        let parts = split(path)
-        guard !parts.name.isEmpty, !isDirectory(path) else {
-            throw failure("\(path) is not a file that can be written", EISDIR)
-        }
-        return parts
-    }
-
-    private static func isDirectory(_ path: String) -> Bool {
-        var status = stat()
-        return unsafe stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFDIR
-    }
-
-    private static func split(_ path: String) -> (directory: String, name: Substring) {
-        guard let slash = path.lastIndex(of: "/") else { return (".", path[...]) }
-        return (slash == path.startIndex ? "/" : String(path[..<slash]), path[path.index(after: slash)...])
     }
 
     static func failure(_ what: String, _ code: Int32) -> LoadError {

@@ -3,7 +3,8 @@ internal import Glibc
 internal import SallyportCore
 
 /// The files that a resumable download leaves beside its target: the bytes in `.NAME.partial`, and their description in
-/// `.NAME.resume`, which never covers a byte that is not yet on the disk. Only the process's user can reach them.
+/// `.NAME.resume`, which never covers a byte that is not yet on the disk. Only the process's user can reach them. A
+/// long name is cut in theirs (``HiddenPath``).
 struct PartialFile: ~Copyable {
     /// The greatest number of bytes that a crash loses.
     static let checkpoint: Int64 = 32 << 20
@@ -22,8 +23,7 @@ struct PartialFile: ~Copyable {
     /// - Throws: `fileSystem` if the file cannot be created, if another download is writing it, or if another user may
     ///   have changed what is there (``OwnFile``).
     static func open(for path: String) throws(LoadError) -> PartialFile {
-        let (directory, name) = try DownloadFile.parts(of: path)
-        let base = "\(directory)/.\(name.prefix(200))"
+        let base = try HiddenPath.base(for: path)
         let descriptor = try openLocked("\(base).partial", for: path)
         var file = PartialFile(
             descriptor: descriptor, partPath: "\(base).partial", recordPath: "\(base).resume", path: path)
@@ -121,9 +121,7 @@ struct PartialFile: ~Copyable {
 
     /// Removes the files of an earlier download.
     static func remove(for path: String) throws(LoadError) {
-        let (directory, name) = try DownloadFile.parts(of: path)
-        for suffix in ["resume", "resume.new", "partial"] {
-            unsafe unlink("\(directory)/.\(name.prefix(200)).\(suffix)")
-        }
+        let base = try HiddenPath.base(for: path)
+        for suffix in ["resume", "resume.new", "partial"] { unsafe unlink("\(base).\(suffix)") }
     }
 }

@@ -23,13 +23,13 @@ struct Resumption: Codable, Equatable {
             let validator = Self.strongValidator(of: fields)
         else { return nil }
         url = request.url.redacted
-        query = Self.number(of: request.url.target)
+        query = TextNumber.of(request.url.target)
         self.validator = validator
         total = fields[.contentLength].flatMap { Int64($0) }
     }
 
     func isOf(_ request: LoadRequest) -> Bool {
-        url == request.url.redacted && query == Self.number(of: request.url.target)
+        url == request.url.redacted && query == TextNumber.of(request.url.target)
     }
 
     /// Requests the missing part, or the whole if it has changed.
@@ -83,11 +83,6 @@ struct Resumption: Codable, Equatable {
             let now = fields[.date].flatMap(FixedDate.seconds), now - time >= 60
         else { return nil }
         return modified
-    }
-
-    /// FNV-1a, 64 bits: distinguishes targets without revealing them.
-    private static func number(of target: String) -> UInt64 {
-        target.utf8.reduce(0xcbf2_9ce4_8422_2325) { ($0 ^ UInt64($1)) &* 0x100_0000_01b3 }
     }
 }
 

@@ -6,11 +6,11 @@ extension SecureSession {
     /// As ``download(for:to:isolation:progress:keeping:)``, and continues an earlier call for the same request and
     /// target that was ended by a failure, by cancellation or by the end of the process.
     ///
-    /// The received bytes are kept in hidden files beside the target (`.NAME.partial`, `.NAME.resume`), with the
-    /// response's strong validator; the rest is requested with `Range` and `If-Range` (RFC 9110 §14.2, §13.1.5). If the
-    /// content has changed, or the server answers with another range than the requested one, or with a length that is
-    /// not its range's, the whole is loaded. If the server sends no strong validator, the download begins anew. A crash
-    /// loses at most the last 32 MiB.
+    /// The received bytes are kept in hidden files beside the target (`.NAME.partial`, `.NAME.resume`; a name of more
+    /// than 200 bytes is cut in theirs), with the response's strong validator; the rest is requested with `Range` and
+    /// `If-Range` (RFC 9110 §14.2, §13.1.5). If the content has changed, or the server answers with another range than
+    /// the requested one, or with a length that is not its range's, the whole is loaded. If the server sends no strong
+    /// validator, the download begins anew. A crash loses at most the last 32 MiB.
     ///
     /// - Parameters:
     ///   - request: a GET without a body and without `Range` or `If-Range` of its own.

@@ -174,6 +174,39 @@ import Testing
         #expect(client.discards == 1)
     }
 
+    /// Their hidden files would have names that are too long, if these were not cut by bytes.
+    @Test(arguments: [
+        String(repeating: "a", count: 255), String(repeating: "ä", count: 127), String(repeating: "😀", count: 63),
+        "a" + String(repeating: "\u{301}", count: 127), "\u{301}file",
+    ])
+    func everyNameThatAFileCanHaveCanBeDownloadedTo(_ name: String) async throws {
+        let (session, _) = session(StubAnswer(fields: [.contentLength: "1"], chunks: [[1]]))
+        let path = "\(directory.path)/\(name)"
+        try await session.download(for: .get("http://a.example/"), to: path)
+        #expect(try directory.names == [name] && directory.bytes(name) == [1])
+        try await session.resumeDownload(for: .get("http://a.example/"), to: path)
+        #expect(try directory.names == [name] && directory.bytes(name) == [1])
+    }
+
+    @Test func aNameThatNoFileCanHaveIsRefusedBeforeTheDownload() async throws {
+        let (session, client) = session(StubAnswer(chunks: [[1]]))
+        let path = "\(directory.path)/\(String(repeating: "a", count: 256))"
+        await #expect(throws: LoadError(.fileSystem, "")) {
+            try await session.resumeDownload(for: .get("http://a.example/"), to: path)
+        }
+        #expect(client.requests.isEmpty)
+        #expect(try directory.names == [])
+    }
+
+    @Test func longNamesThatBeginInTheSameWayHaveHiddenFilesOfTheirOwn() {
+        let names = ["1", "2"].map { String(repeating: "ä", count: 110) + $0 }
+        let hidden = names.map { HiddenPath.shortened($0[...]) }
+        #expect(hidden[0] != hidden[1])
+        #expect(hidden.allSatisfy { $0.utf8.count <= 217 && $0.hasPrefix(String(repeating: "ä", count: 100) + ".") })
+        let short = String(repeating: "a", count: HiddenPath.longestName)
+        #expect(HiddenPath.shortened(short[...]) == short)
+    }
+
     @Test func namesWithoutADirectoryStandInTheWorkingDirectory() throws {
         let name = "sallyport-test-\(UUID())"
         let file = try DownloadFile.make(for: name)
