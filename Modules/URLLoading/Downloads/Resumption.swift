@@ -40,10 +40,14 @@ struct Resumption: Codable, Equatable {
         return request
     }
 
+    /// How many parts are asked for in one download. A server that sends smaller ones is asked for the whole.
+    static let maximumParts = 100
+
     /// The kinds of answers to ``ask(_:)``.
     enum Answer: Equatable {
-        /// The bytes from ``length`` on.
-        case rest
+        /// The bytes from ``length`` on, up to a length of the file that may be less than that of the whole: a server
+        /// may send less than was asked for (RFC 9110 §15.3.7). Only if this is ``total`` nothing is missing.
+        case part(upTo: Int64)
         /// There is nothing more: the bytes on the disk are complete.
         case nothing
         /// The whole, from its first byte.
@@ -58,19 +62,22 @@ struct Resumption: Codable, Equatable {
         let range = head.headerFields[.contentRange].flatMap(ContentRange.init)
         switch head.status.code {
         case 206:
-            guard let range, range.first == length, range.total == nil || total == nil || range.total == total,
+            guard let range, range.first == length, let last = range.last, last < total ?? .max,
+                range.total == nil || total == nil || range.total == total,
                 range.hasLength(of: head.headerFields), isSame(head.headerFields),
                 head.headerFields[.contentEncoding] == nil
             else { return .useless }
             total = range.total ?? total
-            return .rest
-        case 416: return range?.total == length && length == total ?? length ? .nothing : .useless
+            return .part(upTo: last + 1)
+        case 416:
+            let isWhole = range?.total == length && length == total ?? length && isSame(head.headerFields)
+            return isWhole ? .nothing : .useless
         case 200: return .whole
         default: return .other
         }
     }
 
-    /// A 206 to If-Range belongs to the content of the validator; an answer with other validators is not believed.
+    /// An answer to If-Range belongs to the content of the validator; an answer with other validators is not believed.
     private func isSame(_ fields: HTTPFields) -> Bool {
         guard validator.hasPrefix("\""), let tag = fields[.eTag] else { return true }
         return tag == validator

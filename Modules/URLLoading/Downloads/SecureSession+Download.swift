@@ -16,7 +16,8 @@ extension SecureSession {
     ///   - isKept: whether the body of a response with this head becomes the file; by default that of a successful
     ///     (2xx) one. The body of any other response is not read, and the target is not touched.
     /// - Returns: the head of the response, kept or not.
-    /// - Throws: `fileSystem` if the file cannot be written, and all that ``bytes(for:delegate:)`` throws.
+    /// - Throws: `fileSystem` if the file cannot be written, `protocolViolation` if the server sends a part (206) that
+    ///   the request does not ask for, and all that ``bytes(for:delegate:)`` throws.
     @discardableResult
     public func download(
         for request: LoadRequest, to path: String, isolation: isolated (any Actor)? = #isolation,

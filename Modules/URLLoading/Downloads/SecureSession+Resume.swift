@@ -12,6 +12,9 @@ extension SecureSession {
     /// the requested one, or with a length that is not its range's, the whole is loaded. If the server sends no strong
     /// validator, the download begins anew. A crash loses at most the last 32 MiB.
     ///
+    /// A server may send less than the rest, and need not tell the length of the whole: it is asked for more until it
+    /// has told it, or answers that there is no more (416), 100 times at most; then the whole is loaded.
+    ///
     /// - Parameters:
     ///   - request: a GET without a body and without `Range` or `If-Range` of its own.
     ///   - path: the target; the same as in the earlier call.
@@ -19,7 +22,8 @@ extension SecureSession {
     ///   - progress: begins with the bytes that are already on the disk.
     ///   - isKept: whether the body of a response with this head becomes the file; by default that of a successful
     ///     (2xx) one.
-    /// - Returns: the head of the last response: 206 if only the rest was loaded.
+    /// - Returns: the head of the last response with bytes of the file: 206 if only the rest was loaded. 416 if nothing
+    ///   was missing.
     /// - Throws: `invalidRequest` for any other kind of request; `fileSystem` if another download writes the same
     ///   target, or if a hidden file is not a regular file of mode 0600, belongs to another user or has other names,
     ///   since another user may have planted it; and all that ``download(for:to:isolation:progress:keeping:)`` throws.
@@ -57,77 +61,104 @@ extension SecureSession {
         var request = request
         request.headerFields[.acceptEncoding] = "identity"
         var file = try PartialFile.open(for: path)
-        if let record = file.record, record.isOf(request) {
-            let response = try await source.response(to: record.ask(request))
-            switch try await goOn(request, with: response, file: &file, keeping: isKept, progress: progress) {
-            case .whole:
-                try await file.commit()
-                return response
-            case .notKept:
-                response.body.discard()
-                return response
-            case .useless: await response.drain()
-            }
+        switch try await goOn(request, from: source, file: &file, keeping: isKept, progress: progress) {
+        case .whole(let response):
+            try await file.commit()
+            return response
+        case .notKept(let response):
+            response.body.discard()
+            return response
+        case .useless: break
         }
         let response = try await source.response(to: request)
         guard isKept(response.head) else {
             response.body.discard()
             return response
         }
-        try file.restart(as: Resumption(of: request, answered: response.head))
-        try await copy(response, to: &file, progress: progress)
+        try await copy(whole: response, to: request, file: &file, progress: progress)
         try await file.commit()
         return response
     }
 
-    private enum Outcome { case whole, notKept, useless }
+    private enum Outcome {
+        /// The file is whole; with the last answer of which there are bytes in it.
+        case whole(LoadResponse)
+        /// With the answer that does not become the file.
+        case notKept(LoadResponse)
+        /// The whole must be loaded anew.
+        case useless
+    }
 
+    /// Asks for what is missing, again and again if a server sends less of it, until an answer proves that nothing is.
     private func goOn(
-        _ request: LoadRequest, with response: LoadResponse, file: inout PartialFile,
+        _ request: LoadRequest, from source: DownloadSource, file: inout PartialFile,
         keeping isKept: (HTTPResponse) -> Bool, isolation: isolated (any Actor)? = #isolation,
         progress: (TransferProgress) -> Void
     ) async throws(LoadError) -> Outcome {
-        guard var record = file.record else { return .useless }
-        switch record.take(response.head) {
-        case .useless: return .useless
-        case .other: return .notKept
-        case .nothing:
-            response.body.discard()
-            progress(TransferProgress(completed: file.length, total: file.length))
-            return .whole
-        case .rest:
-            guard isKept(response.head) else { return .notKept }
-            file.update(record)
-        case .whole:
-            guard isKept(response.head) else { return .notKept }
-            try file.restart(as: Resumption(of: request, answered: response.head))
+        var last: LoadResponse?
+        for _ in 0..<Resumption.maximumParts {
+            guard var record = file.record, record.isOf(request) else { return .useless }
+            let response = try await source.response(to: record.ask(request))
+            switch record.take(response.head) {
+            case .useless:
+                await response.drain()
+                return .useless
+            case .nothing:
+                response.body.discard()
+                progress(TransferProgress(completed: file.length, total: file.length))
+                return .whole(last ?? response)
+            case .whole where isKept(response.head):
+                try await copy(whole: response, to: request, file: &file, progress: progress)
+                return .whole(response)
+            case .part(let end) where isKept(response.head):
+                file.update(record)
+                try await copy(response, to: &file, upTo: end, of: record.total, progress: progress)
+                if record.total == end { return .whole(response) }
+                try await file.keep()
+                last = response
+            case .whole, .part, .other: return .notKept(response)
+            }
         }
-        try await copy(response, to: &file, progress: progress)
-        return .whole
+        return .useless
     }
 
     private func copy(
-        _ response: LoadResponse, to file: inout PartialFile, isolation: isolated (any Actor)? = #isolation,
-        progress: (TransferProgress) -> Void
+        whole response: LoadResponse, to request: LoadRequest, file: inout PartialFile,
+        isolation: isolated (any Actor)? = #isolation, progress: (TransferProgress) -> Void
+    ) async throws(LoadError) {
+        try file.restart(as: Resumption(of: request, answered: response.head))
+        let length = response.head.headerFields[.contentLength].flatMap { Int64($0) }
+        try await copy(response, to: &file, upTo: length, of: length, progress: progress)
+    }
+
+    /// Appends a body.
+    ///
+    /// - Parameters:
+    ///   - end: the length that the file has then; nil if the answer does not say.
+    ///   - total: the length of the whole, if it is known.
+    private func copy(
+        _ response: LoadResponse, to file: inout PartialFile, upTo end: Int64?, of total: Int64?,
+        isolation: isolated (any Actor)? = #isolation, progress: (TransferProgress) -> Void
     ) async throws(LoadError) {
         do throws(LoadError) {
-            let length = response.head.headerFields[.contentLength].flatMap { Int64($0) }
-            // A rest is as long as its range, which begins where the file ends: the sum is its end, and fits.
-            let total = file.record?.total ?? length.map { $0 + file.length }
             progress(TransferProgress(completed: file.length, total: total))
             while let chunk = try await response.body.next() {
+                // What is behind the end is of no range that the server has named: it must not be gone on with.
+                guard Int64(chunk.count) <= (end ?? .max) - file.length else { throw Self.hasOtherLength }
                 try file.write(chunk)
                 progress(TransferProgress(completed: file.length, total: total))
                 if file.isDue { try await file.keep() }
             }
-            guard total == nil || file.length == total else {
-                throw LoadError(.protocolViolation, at: .response, "The rest has another length than was announced.")
-            }
+            guard end == nil || file.length == end else { throw Self.hasOtherLength }
         } catch {
             response.body.discard()
             // The failure is what the app must know; what could not be kept begins anew.
             try? await file.keep()
             throw error
         }
+    }
+
+    private static var hasOtherLength: LoadError {
+        LoadError(.protocolViolation, at: .response, "The rest has another length than was announced.")
     }
 }

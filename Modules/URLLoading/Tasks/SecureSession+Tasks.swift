@@ -154,7 +154,19 @@ struct DownloadSource: Sendable {
     /// Of a download that is a task.
     var control: LoadTaskControl?
 
+    /// - Throws: also `protocolViolation` for a part, if the request does not ask for one (RFC 9110 §15.3.7): it would
+    ///   be taken for the whole.
     func response(to request: LoadRequest) async throws(LoadError) -> LoadResponse {
+        let response = try await answer(to: request)
+        guard response.head.status != .partialContent || request.headerFields[.range] != nil else {
+            response.body.discard()
+            throw LoadError(
+                .protocolViolation, at: .response, "The server answered with a part that was not asked for.")
+        }
+        return response
+    }
+
+    private func answer(to request: LoadRequest) async throws(LoadError) -> LoadResponse {
         guard let control else { return try await session.bytes(for: request, delegate: delegate) }
         return try await session.steeredResponse(to: request, delegate, control, counts: false)
     }

@@ -51,8 +51,10 @@ import Testing
 
     @Test(
         arguments: [
-            (206, "bytes 5-9/10", nil, Resumption.Answer.rest), (206, "bytes 5-9/*", nil, .rest),
-            (206, "bytes 5-9/10", "\"a\"", .rest), (206, "bytes 5-9/10", "\"b\"", .useless),
+            (206, "bytes 5-9/10", nil, Resumption.Answer.part(upTo: 10)), (206, "bytes 5-9/*", nil, .part(upTo: 10)),
+            (206, "bytes 5-7/10", nil, .part(upTo: 8)), (206, "bytes 5-7/*", nil, .part(upTo: 8)),
+            (206, "bytes 5-10/*", nil, .useless),
+            (206, "bytes 5-9/10", "\"a\"", .part(upTo: 10)), (206, "bytes 5-9/10", "\"b\"", .useless),
             (206, "bytes 4-9/10", nil, .useless), (206, "bytes 6-9/10", nil, .useless),
             (206, "bytes 5-9/11", nil, .useless), (206, nil, nil, .useless), (206, "lines 5-9/10", nil, .useless),
             (200, nil, nil, .whole), (416, "bytes */10", nil, .useless), (416, nil, nil, .useless),
@@ -68,7 +70,7 @@ import Testing
     }
 
     @Test(
-        arguments: [("5", .rest), ("4", .useless), ("6", .useless), ("\(Int64.max)", .useless)]
+        arguments: [("5", .part(upTo: 10)), ("4", .useless), ("6", .useless), ("\(Int64.max)", .useless)]
             as [(String, Resumption.Answer)])
     func aRestIsAsLongAsItsRange(_ length: String, _ expected: Resumption.Answer) throws {
         for range in ["bytes 5-9/10", "bytes 5-9/*"] {
@@ -84,6 +86,8 @@ import Testing
         resumption.length = 10
         let head = HTTPResponse(status: .rangeNotSatisfiable, headerFields: [.contentRange: "bytes */10"])
         #expect(resumption.take(head) == .nothing)
+        let other: HTTPFields = [.contentRange: "bytes */10", .eTag: "\"b\""]
+        #expect(resumption.take(HTTPResponse(status: .rangeNotSatisfiable, headerFields: other)) == .useless)
     }
 
     @Test(
