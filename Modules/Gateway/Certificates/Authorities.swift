@@ -11,8 +11,11 @@ struct AuthorityRecord: Codable, Sendable {
         var endorsement: [UInt8]
         var announced: Date
         /// No configuration before the announcement had a higher epoch, so an instance that has stored a later one
-        /// knows of it.
-        var epoch: Int64
+        /// knows of it. It can be told only once the announcement is in force: until then it is `unbounded`.
+        var epoch: Int64 = Self.unbounded
+
+        /// No instance counts as told.
+        static let unbounded = Int64.max
     }
 
     /// An authority that no longer issues certificates, and whose key was destroyed.
@@ -46,11 +49,9 @@ struct AuthorityRecord: Codable, Sendable {
 extension AuthorityRecord {
     /// With a next authority, which the present one endorses.
     ///
-    /// - Parameters:
-    ///   - name: the gateway's.
-    ///   - newest: the greatest epoch of the configurations so far.
+    /// - Parameter name: the gateway's.
     /// - Throws: `exists` if one is announced already, `invalid` if too many former ones are still accepted.
-    func announcing(under name: String, after newest: Int64, at now: Date) throws(GatewayError) -> AuthorityRecord {
+    func announcing(under name: String, at now: Date) throws(GatewayError) -> AuthorityRecord {
         guard next == nil else {
             throw GatewayError(.exists, "An authority is announced already: `--finish` puts it in force.")
         }
@@ -63,9 +64,7 @@ extension AuthorityRecord {
         let identity = try CertificateAuthority.create(name: "\(name) \(suffix)", now: now)
         let endorsement = try CertificateAuthority(present).endorsement(of: identity, now: now)
         var record = self
-        // The next configuration of each instance has a higher epoch than this one.
-        let epoch = max(Int64(now.timeIntervalSince1970 * 1000) - 1, newest)
-        record.next = Next(identity: identity, endorsement: endorsement, announced: now, epoch: epoch)
+        record.next = Next(identity: identity, endorsement: endorsement, announced: now)
         return record
     }
 

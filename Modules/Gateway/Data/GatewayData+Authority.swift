@@ -13,6 +13,8 @@ extension GatewayData {
         case .rotate: trouble = try await announceAuthority(note)
         case .finish(let confirmed):
             try await refresh()
+            // If it is confirmed, it does not matter which instances were told.
+            if !confirmed { try await boundAnnouncement(at: clock()) }
             trouble = try await finishRotation(confirmed: confirmed, note)
         case .revoke(let confirmed):
             // Whether another gateway revokes at the same time is judged by the generation in force.
@@ -34,21 +36,26 @@ extension GatewayData {
     /// Creates the next authority, and announces it in every configuration from now on.
     private func announceAuthority(_ note: AuditNote) async throws -> GatewayError? {
         let (name, now) = (settings.name, clock())
-        let newest = try await store.newestEpoch()
-        let trouble = try await revise(note) { record in try record.announcing(under: name, after: newest, at: now) }
+        let trouble = try await revise(note) { record in try record.announcing(under: name, at: now) }
         // The authority is announced: a failure from here on does not make the command one that has failed.
-        do { try await raiseAnnouncedEpoch(at: now) } catch { return trouble ?? GatewayError(error) }
+        do { try await boundAnnouncement(at: now) } catch { return trouble ?? GatewayError(error) }
         return trouble
     }
 
-    /// Notes the epoch up to which configurations may not name the announced authority: those that were signed before
-    /// the announcement was in force.
-    private func raiseAnnouncedEpoch(at now: Date) async throws {
-        let last = try await store.newestEpoch()
+    /// Notes the epoch up to which configurations may not name the announced authority, unless it is known already. Each
+    /// epoch that is taken once the announcement is in force comes with a configuration that names the authority, so the
+    /// greatest one before is looked for only then. If it cannot be read, the upkeep does it later.
+    private func boundAnnouncement(at now: Date) async throws {
+        guard let next = authorities.record.next, next.epoch == AuthorityRecord.Next.unbounded else { return }
+        let newest = try await store.newestEpoch()
         try await revise(.maintenance("authority.epoch", at: now)) { record in
-            guard let epoch = record.next?.epoch, epoch < last else { return nil }
+            // Another gateway may have noted it meanwhile, or have announced another authority.
+            guard var announced = record.next, announced.identity == next.identity,
+                announced.epoch == AuthorityRecord.Next.unbounded
+            else { return nil }
+            announced.epoch = newest
             var record = record
-            record.next?.epoch = last
+            record.next = announced
             return record
         }
     }
@@ -130,6 +137,7 @@ extension GatewayData {
             try await finish(next, .maintenance("authority.finish", at: now))
             return
         }
+        try await boundAnnouncement(at: now)
         guard authorities.record.former.contains(where: { $0.until <= now }) else { return }
         // The newest checkpoint may be signed under an authority that is dropped now.
         try await renewCheckpoint(generation: authorities.record.signers)

@@ -77,7 +77,8 @@ protocol GatewayStore: AuditStore {
         of instance: InstanceIdentifier, atLeast least: Int64, seen: Date?
     ) async throws -> GrantedEpoch
 
-    /// The greatest epoch of all instances' configurations; 0 if there are none.
+    /// The greatest epoch of all instances' configurations, 0 if there are none: none that was taken before the call is
+    /// greater, also if the configuration is still being signed.
     func newestEpoch() async throws -> Int64
 
     /// Keeps a new access key under its digest.

@@ -34,7 +34,7 @@ import Testing
         ]
         for command in commands { try await expectDoneWithAWarning(command) }
         store.set(nil)
-        // A rotation reads the store before its transaction too, so the store fails only after that.
+        // A rotation reads the store after its transaction too.
         store.failAfterRevision()
         try await expectDoneWithAWarning(.authority(.rotate))
         store.set(nil)

@@ -79,6 +79,30 @@ import X509
         #expect(finished.next == nil && finished.former.count == 1)
     }
 
+    /// The store could not say which configurations were signed before the announcement.
+    @Test func untilItIsKnownWhichConfigurationsNameTheAuthorityNoInstanceCountsAsTold() async throws {
+        let presented = try await fixture.enroll(fixture.link(), DataFixture.request())
+        let (store, data) = try await fixture.faulty()
+        store.failAfterRevision()
+        _ = await data.perform(.authority(.rotate))
+        try await fixture.data.catchUp()
+        try await fetched(presented)
+        #expect(try await entry.next?.waiting == 1)
+        await expect("needsConfirmation", of: .finish(confirmed: false))
+        try await fetched(presented)
+        #expect(try await perform(.finish(confirmed: false)).next == nil)
+    }
+
+    @Test func anAnnouncementWhoseEpochIsNotKnownGetsItFromTheUpkeep() async throws {
+        let (store, data) = try await fixture.faulty()
+        store.failAfterRevision()
+        _ = await data.perform(.authority(.rotate))
+        try await fixture.data.catchUp()
+        #expect(await fixture.data.authorities.record.next?.epoch == AuthorityRecord.Next.unbounded)
+        try await fixture.data.renewOwnCertificates()
+        #expect(await fixture.data.authorities.record.next?.epoch == 0)
+    }
+
     @Test func theNewAuthorityIssuesEverythingAndTheOldOnesCertificatesAreGood() async throws {
         let old = try await fixture.enroll(fixture.link(), DataFixture.request())
         let next = try await perform(.rotate).next

@@ -1,6 +1,8 @@
 import Foundation
+import SallyportPostgreSQL
 import SallyportWire
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import SallyportGateway
@@ -40,6 +42,27 @@ import Testing
     }
 
     enum Operation: CaseIterable { case epoch, confirmation, changes }
+
+    /// Another gateway is about to sign a configuration with it.
+    @Test func anEpochThatIsNotCommittedYetIsWaitedFor() async throws {
+        let id = try await fixture.enroll(fixture.link(), DataFixture.request()).name.instance
+        let (store, owner, taken) = (store, try #require(fixture.fleet).owner(), Int64(1) << 52)
+        let reading = try await owner.transaction(.write) { transaction -> Task<Int64, any Error> in
+            try await transaction.run(
+                "UPDATE instance SET epoch = $1 WHERE id = $2", [.integer(taken), .text(id.description)])
+            let reading = Task { try await store.newestEpoch() }
+            let isWaiting = try await eventually(within: .seconds(10)) {
+                try await !transaction.run(
+                    "SELECT 1 FROM pg_locks WHERE relation = 'instance'::regclass AND NOT granted", []
+                ).isEmpty
+            }
+            #expect(isWaiting)
+            return reading
+        }
+        #expect(try await reading.value == taken)
+        await owner.close()
+        await store.close()
+    }
 }
 
 /// A database whose next transaction returns only after something else has happened.

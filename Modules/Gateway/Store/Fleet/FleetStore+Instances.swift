@@ -43,9 +43,21 @@ extension FleetStore {
     }
 
     func newestEpoch() async throws -> Int64 {
-        try await database.transaction(.read) { transaction in
+        try await awaitTakenEpochs()
+        return try await database.transaction(.read) { transaction in
             try await transaction.run("SELECT COALESCE(max(epoch), 0) FROM instance", []).first?.integer(0) ?? 0
         }
+    }
+
+    /// Returns once each transaction that has taken an epoch is committed or rolled back: until then, its epoch is not
+    /// seen.
+    ///
+    /// The lock is granted when no other transaction has changed an instance and is still open, and is let go at once.
+    /// Meanwhile other changes wait behind it, for some seconds at most; the database lets those pass for which the lock
+    /// itself waits. A lock that is taken with epochs only would hold up less, but gateways of earlier versions would not
+    /// take it.
+    private func awaitTakenEpochs() async throws {
+        _ = try await database.transaction(.write) { try await $0.run("LOCK TABLE instance IN SHARE MODE", []) }
     }
 }
 
