@@ -133,11 +133,24 @@ final class FaultyStore: GatewayStore {
         return revision
     }
 
+    private let refusals = Lock<Int?>(nil)
+
+    /// From now on, changes of instances' records are refused, or are taken again.
+    func refuseChanges(_ isRefused: Bool) { refusals.withLock { $0 = isRefused ? 0 : nil } }
+
+    /// How many changes of instances' records were refused since ``refuseChanges(_:)``.
+    var refusedChanges: Int { refusals.withLock { $0 ?? 0 } }
+
     func change<Value: Sendable>(
         _ instance: InstanceIdentifier, audit note: AuditNote?,
         _ edit: @escaping @Sendable (inout InstanceRecord) throws -> Value
     ) async throws -> InstanceChange<Value> {
-        try await store.change(instance, audit: note, edit)
+        let isRefused = refusals.withLock { count -> Bool in
+            count = count.map { $0 + 1 }
+            return count != nil
+        }
+        guard !isRefused else { throw Self.failure }
+        return try await store.change(instance, audit: note, edit)
     }
 
     func nextEpoch(

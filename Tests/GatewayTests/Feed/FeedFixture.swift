@@ -147,12 +147,14 @@ struct FeedFixture: Sendable {
     let origin: TestOrigin
     let identity: ClientIdentity
 
+    /// - Parameter isFaulty: whether the gateway has a ``FaultyStore``.
     static func with(
-        lease: Duration = .seconds(300), patience: Duration = .relaysAnswer,
+        lease: Duration = .seconds(300), patience: Duration = .relaysAnswer, isFaulty: Bool = false,
         _ body: @Sendable (FeedFixture) async throws -> Void
     ) async throws {
         let origin = try await TestOrigin(echoes: true)
-        try await ControlFixture.with(DataFixture(standsStill: false), patience: patience) { control in
+        let data = try await DataFixture(standsStill: false, isFaulty: isFaulty)
+        try await ControlFixture.with(data, patience: patience) { control in
             try await control.data.perform(.addServer(.init(endpoint: "127.0.0.1:\(origin.port)")))
             let identity = try await control.activated()
             let enrolled = try await EnrolledRelay.enrolled(at: control.data.data)

@@ -85,6 +85,22 @@ import Testing
         }
     }
 
+    @Test func aRenewalThatTheStoreDidNotTakeIsReportedAgain() async throws {
+        try await FeedFixture.with(isFaulty: true) { fixture in
+            let store = try #require(await fixture.control.data.data.store as? FaultyStore)
+            _ = try await fixture.relay.tunnel(to: fixture.origin.port, as: fixture.identity)
+            let renewed = try await fixture.control.renewed(fixture.identity)
+            store.refuseChanges(true)
+            #expect(try await fixture.relay.connect(to: fixture.origin.port, as: renewed).status == 200)
+            #expect(try await eventually { store.refusedChanges > 0 })
+            store.refuseChanges(false)
+            let isRetired = try await eventually {
+                try await fixture.control.get(ControlAPI.Path.configuration, as: fixture.identity).status == 403
+            }
+            #expect(isRetired)
+        }
+    }
+
     @Test func aRelayThatDoesNotAnswerIsNamed() async throws {
         // Long enough for the other relay to answer, even on a busy machine.
         try await FeedFixture.with(patience: .seconds(4)) { fixture in

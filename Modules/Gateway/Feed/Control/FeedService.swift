@@ -96,9 +96,10 @@ struct FeedService: Sendable {
         }
         await hub.received(report, from: relay.id)
         try await data.note(relay, listensOn: report.port)
-        await data.adopt(report.renewals)
+        let missed = await data.adopt(report.renewals)
         if report.asks { try await data.catchUpForCertain() }
-        return try Self.answer(FeedReportAnswer(revision: await data.followed))
+        return try Self.answer(
+            FeedReportAnswer(revision: await data.followed, renewals: missed.isEmpty ? nil : missed))
     }
 
     private func audit(_ request: Request, _ context: ControlContext) async throws -> Response {

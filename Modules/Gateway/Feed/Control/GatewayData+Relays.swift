@@ -155,13 +155,33 @@ extension GatewayData {
     }
 
     /// A relay has seen renewed certificates in use: those that they replace are refused from now on.
-    func adopt(_ renewals: [FeedReport.Renewal]) async {
-        for renewal in renewals {
-            guard let record = instances[renewal.name.instance], record.name == renewal.name,
-                record.standing(of: renewal.serial) == .renewed
-            else { continue }
-            // If the store fails, the relay reports it again.
-            _ = try? await change(record.name.instance, audit: nil) { $0.adopt(renewal.serial) }
+    ///
+    /// - Returns: those that the store has not taken, for the relay to report again: an app that keeps one tunnel open
+    ///   may show its certificate no second time.
+    func adopt(_ renewals: [FeedReport.Renewal]) async -> [FeedReport.Renewal] {
+        // Another gateway may have issued the certificate a moment ago.
+        let areKnown = renewals.allSatisfy { standing(of: $0) != .unknown }
+        let isCertain = if areKnown { true } else { (try? await catchUpForCertain()) != nil }
+        var missed: [FeedReport.Renewal] = []
+        for (place, renewal) in renewals.enumerated() {
+            switch standing(of: renewal) {
+            // It was taken before.
+            case .current, .retired: continue
+            case .unknown:
+                if !isCertain { missed.append(renewal) }
+            case .renewed:
+                do { _ = try await change(renewal.name.instance, audit: nil) { $0.adopt(renewal.serial) } } catch {
+                    missed.append(renewal)
+                    // The report's answer does not wait for a store that is away once for each renewal.
+                    if GatewayError(error).code == .unreachable { return missed + renewals[(place + 1)...] }
+                }
+            }
         }
+        return missed
+    }
+
+    private func standing(of renewal: FeedReport.Renewal) -> InstanceRecord.Standing {
+        guard let record = instances[renewal.name.instance], record.name == renewal.name else { return .unknown }
+        return record.standing(of: renewal.serial)
     }
 }

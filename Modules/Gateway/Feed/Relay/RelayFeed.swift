@@ -245,7 +245,8 @@ extension RelayFeed {
     }
 
     private func reported(_ report: FeedReport, _ answer: FeedReportAnswer, to address: String) {
-        renewals.removeAll(where: report.renewals.contains)
+        let taken = Set(report.renewals).subtracting(answer.renewals ?? [])
+        renewals.removeAll(where: taken.contains)
         guard report.asks else { return }
         let answer = questions.answered(by: address, reached: answer.revision)
         heard.change { $0 = answer.merged(with: $0) }

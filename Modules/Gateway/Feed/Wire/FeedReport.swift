@@ -46,6 +46,8 @@ struct FeedReport: Sendable, Hashable, Codable {
 struct FeedReportAnswer: Sendable, Hashable, Codable {
     /// What the gateway has reached.
     var revision: Int64
+    /// The renewals of the report that the gateway could not keep, for the relay to report again; nil for none.
+    var renewals: [FeedReport.Renewal]?
 }
 
 /// A relay asks for certificates for new keys: certificate requests (PKCS #10, DER).
