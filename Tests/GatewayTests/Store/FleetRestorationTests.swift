@@ -105,6 +105,12 @@ import Testing
         try await putBack()
         let told = try await restored()
         #expect(told.revision ?? 0 > told.known ?? 0 && told.destroyedKeys == 1)
+        let rows = try await database.transaction(.read) {
+            try await $0.run("SELECT DISTINCT revision FROM instance", [])
+        }
+        let revisions = try rows.map { try $0.integer(0) }
+        let revision = try #require(told.revision)
+        #expect(revisions == [revision])
         let data = try await started()
         #expect(await data.followed == told.revision)
         #expect(await data.directory.users.keys.sorted() == ["ann"])

@@ -67,35 +67,54 @@ extension FleetTransaction {
     }
 
     /// Takes what the tables hold, as they are now, for what belongs to a revision.
-    func takeMark(_ key: FleetKey, at revision: Int64) async throws -> FleetMark {
+    ///
+    /// - Parameter areInstancesNew: whether the instances get the revision, so that all who follow read them again.
+    func takeMark(_ key: FleetKey, at revision: Int64, areInstancesNew: Bool = false) async throws -> FleetMark {
         var mark = FleetMark(revision: revision)
         for (table, member) in FleetMark.singles {
             let row = try await run("SELECT revision FROM \(table)", []).first
             mark[keyPath: member] = try row?.integer(0) ?? 0
         }
-        mark.instances = try await takeInstances(key)
+        mark.instances = try await takeInstances(key, at: areInstancesNew ? revision : nil)
         let gateways = try await run("SELECT id, revision, body FROM gateway", []).map(key.openGateway)
         mark.gateways = key.gatewayHash.digest(of: gateways)
         return mark
     }
 
+    /// How many instances are taken at a time: one statement for all of a large fleet would not end in time.
+    private static var takenAtATime: Int { 500 }
+
     /// Takes the newest update of each instance for one that was announced.
-    private func takeInstances(_ key: FleetKey) async throws -> FleetDigest {
+    ///
+    /// - Parameter revision: what the rows get; nil leaves theirs.
+    private func takeInstances(_ key: FleetKey, at revision: Int64?) async throws -> FleetDigest {
         try await mayTakeLong()
-        let rows = try await run("SELECT id, epoch, last_seen, body, 0::bigint, holder FROM instance", [])
-        let updates = try rows.map(key.openInstance).map { (id: $0.name.instance, number: $0.updates ?? 0) }
-        var digest = FleetDigest()
-        for start in stride(from: 0, to: updates.count, by: 500) {
-            let part = updates[start..<min(start + 500, updates.count)]
-            for (id, number) in part { digest.toggle(key.instanceHash.digest(of: id, number)) }
-            let places = part.indices.map { "($\(2 * ($0 - start) + 1)::text, $\(2 * ($0 - start) + 2)::bigint)" }
-            try await run(
+        let hash = key.instanceHash
+        var (digest, last) = (FleetDigest(), "")
+        while true {
+            let rows = try await run(
                 """
-                UPDATE instance SET announced = taken.number
-                FROM (VALUES \(places.joined(separator: ", "))) AS taken (id, number) WHERE instance.id = taken.id
-                """, part.flatMap { id, number -> [FleetValue] in [.text(id.description), .integer(number)] })
+                SELECT id, epoch, last_seen, body, 0::bigint, holder FROM instance
+                WHERE id > $1 ORDER BY id LIMIT \(Self.takenAtATime)
+                """, [.text(last)])
+            guard let end = rows.last else { return digest }
+            let records = try rows.map(key.openInstance)
+            for record in records { digest.toggle(hash.digest(of: record.name.instance, record.updates ?? 0)) }
+            try await take(records, at: revision)
+            last = try end.text(0)
         }
-        return digest
+    }
+
+    private func take(_ records: [InstanceRecord], at revision: Int64?) async throws {
+        let places = records.indices.map { "($\(2 * $0 + 2)::text, $\(2 * $0 + 3)::bigint)" }
+        let taken = records.flatMap { record -> [FleetValue] in
+            [.text(record.name.instance.description), .integer(record.updates ?? 0)]
+        }
+        try await run(
+            """
+            UPDATE instance SET announced = taken.number, revision = COALESCE($1::bigint, instance.revision)
+            FROM (VALUES \(places.joined(separator: ", "))) AS taken (id, number) WHERE instance.id = taken.id
+            """, [revision.map(FleetValue.integer) ?? .null] + taken)
     }
 }
 

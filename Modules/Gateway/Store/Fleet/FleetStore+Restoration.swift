@@ -17,6 +17,8 @@ extension FleetStore {
     ///
     /// Unused access keys are destroyed: they may have been used since the backup was made.
     ///
+    /// It is one transaction, however many instances there are: if it is interrupted, nothing has changed.
+    ///
     /// - Parameter known: what the gateway had reached before.
     func restore(since known: Int64?, audit note: AuditNote) async throws -> FleetRestoration {
         let key = key
@@ -34,8 +36,7 @@ extension FleetStore {
             let relays: Revised<RelayTable>? = try await transaction.single("relay", after: 0, key)
             if let authorities { try await transaction.reseal(authorities.value, "authority", key, at: revision) }
             if let relays { try await transaction.reseal(relays.value, "relay", key, at: revision) }
-            try await transaction.run("UPDATE instance SET revision = $1", [.integer(revision)])
-            let mark = try await transaction.takeMark(key, at: revision)
+            let mark = try await transaction.takeMark(key, at: revision, areInstancesNew: true)
             try await transaction.run("UPDATE fleet SET mark = $1", [key.seal(mark)])
             let event = note.with(.detail, "revision \(found), \(known.map(String.init) ?? "none") was known").event()
             return (
