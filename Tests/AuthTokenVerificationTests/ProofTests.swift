@@ -131,6 +131,17 @@ import Testing
         for proof in ["c", "a"] { #expect(try await memory.remember(proof, until: Issuer.start + 2)) }
     }
 
+    @Test func aProofThatWasForgottenWhileTheClockWasAheadIsNotNew() async throws {
+        let issuer = Issuer()
+        let memory = ProofsInMemory(limit: 2, clock: issuer.clock)
+        for proof in ["a", "b"] { #expect(try await memory.remember(proof, until: Issuer.start + 60)) }
+        issuer.advance(1_000)
+        #expect(try await memory.remember("ahead", until: Issuer.start + 1_060))
+        issuer.advance(-990)
+        #expect(try await !memory.remember("a", until: Issuer.start + 60))
+        #expect(try await memory.remember("new", until: Issuer.start + 70))
+    }
+
     /// The memory forgets a proof at the end of its time, which may come between the check and the answer.
     @Test func aProofWhoseTimeEndsWhileTheMemoryIsAskedIsRefused() async throws {
         let issuer = Issuer()

@@ -25,6 +25,8 @@ struct ChallengeBook: Sendable {
             return user == token ? .again : .taken
         }
         guard !isOver else { return .unknown }
+        // It may have been used and dropped.
+        guard expiry > sweeps.floor else { return .unknown }
         return put(Use(token: token, expiry: expiry), for: challenge, at: now) ? .first : nil
     }
 
@@ -45,7 +47,6 @@ struct ChallengeBook: Sendable {
 
     private mutating func sweep(at now: Int64) {
         guard sweeps.isDue(used.count, of: limit, at: now) else { return }
-        used = used.filter { $0.value.expiry > now }
-        sweeps.swept(leaving: used.values.lazy.map(\.expiry))
+        sweeps.drop(from: &used, at: now) { $0.expiry }
     }
 }

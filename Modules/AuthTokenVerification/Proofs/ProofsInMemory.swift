@@ -1,5 +1,8 @@
 /// A memory of proofs for one process: at most 100,000, which are those of a minute and a half; beyond, proofs are
 /// refused.
+///
+/// If the clock is set back, a proof that was forgotten while it was ahead is not taken for new: proofs are refused that
+/// were made no later than the last such one. A restart of the process ends that.
 public actor ProofsInMemory: ProofMemory {
     /// More than ``limit`` proofs came that are not over.
     public struct Full: Error {}
@@ -24,10 +27,9 @@ public actor ProofsInMemory: ProofMemory {
     public func remember(_ proof: String, until expiry: Int64) throws -> Bool {
         let now = clock()
         if let end = proofs[proof], end > now { return false }
-        if sweeps.isDue(proofs.count, of: limit, at: now) {
-            proofs = proofs.filter { $0.value > now }
-            sweeps.swept(leaving: proofs.values)
-        }
+        // It may have been seen and dropped.
+        guard expiry > sweeps.floor else { return false }
+        if sweeps.isDue(proofs.count, of: limit, at: now) { sweeps.drop(from: &proofs, at: now) { $0 } }
         guard proofs.count < limit else { throw Full() }
         proofs[proof] = expiry
         sweeps.added(expiry)
