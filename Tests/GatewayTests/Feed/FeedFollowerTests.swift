@@ -131,6 +131,33 @@ import Testing
         #expect(follower.value.state?.revision == 6)
     }
 
+    /// A relay that starts asks two gateways at the same time. The store of the one that is behind may have been put back.
+    @Test(arguments: [true, false])
+    func ofTwoSnapshotsThatBeginTogetherOnlyTheNewerOnesSenderGoesOn(_ isOlderFirst: Bool) throws {
+        let follower = Follower()
+        #expect(try follower.begins(from: nil, to: 5, 0))
+        #expect(try follower.begins(from: nil, to: 7, 1))
+        if isOlderFirst { #expect(try follower.receives(snapshot(5), 0)) }
+        #expect(try follower.receives(snapshot(7), 1))
+        if !isOlderFirst { #expect(try !follower.receives(snapshot(5), 0)) }
+        #expect(try !follower.take(FeedUpdate(from: 5, revision: 6), by: 0))
+        #expect(throws: GatewayError.self) { try follower.begins(from: 6, to: 8, 0) }
+        #expect(try follower.take(FeedUpdate(from: 7, revision: 8), by: 1))
+        follower.ended(0)
+        #expect(try follower.take(snapshot(8), by: 0))
+        #expect(try follower.take(FeedUpdate(from: 8, revision: 9), by: 0))
+    }
+
+    /// Or else a sender would begin anew for ever where changes come faster than its snapshot.
+    @Test func aSnapshotThatChangesOvertakeIsContinued() throws {
+        let follower = Follower()
+        #expect(try follower.take(snapshot(5), by: 0))
+        #expect(try follower.begins(from: nil, to: 6, 1))
+        #expect(try follower.take(FeedUpdate(from: 5, revision: 7), by: 0))
+        #expect(try !follower.receives(snapshot(6), 1))
+        #expect(try follower.take(FeedUpdate(from: 6, revision: 8), by: 1))
+    }
+
     @Test func anUpdateThatDoesNotContinueTheSendersLastOneIsRefused() throws {
         let follower = Follower()
         #expect(throws: GatewayError.self) { try follower.begins(from: 3, to: 4, 0) }

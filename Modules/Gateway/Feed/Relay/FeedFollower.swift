@@ -25,8 +25,13 @@ struct FeedFollower: Sendable {
     private(set) var newest: Int64
     /// What each sender has sent completely.
     private var positions: [Int: Int64] = [:]
-    /// The senders whose snapshot was older than what had been in force here before.
+    /// The senders whose snapshot was older than what had been in force here before, or than another one that came at the
+    /// same time.
     private var late: Set<Int> = []
+    /// The senders whose snapshot began before there was a state with which it could be compared. These snapshots are
+    /// compared with each other, in whichever order they become complete. Later snapshots are not compared again at their
+    /// end: where changes come faster than a snapshot does, its sender would begin anew for ever.
+    private var first: Set<Int> = []
     /// Whether a late sender was asked to begin anew: then the next snapshot is applied if it has the state's revision,
     /// too.
     private var needsSnapshot = false
@@ -41,6 +46,7 @@ struct FeedFollower: Sendable {
     mutating func ended(_ sender: Int) {
         positions[sender] = nil
         late.remove(sender)
+        first.remove(sender)
     }
 
     /// A sender begins an update.
@@ -54,6 +60,7 @@ struct FeedFollower: Sendable {
             throw GatewayError(.invalid, "An update of the feed does not continue the one before.")
         }
         if from == nil, revision < newest { late.insert(sender) }
+        if from == nil, state == nil { first.insert(sender) }
         // The late sender's changes alone make no state, and nothing shows that they continue another sender's state:
         // its store may have been put back, and have come to the same revisions by other changes.
         guard !late.contains(sender) || revision < newest else {
@@ -79,12 +86,20 @@ struct FeedFollower: Sendable {
     /// - Throws: `invalid` if a snapshot lacks something.
     mutating func received(_ update: FeedUpdate, _ sender: Int) throws(GatewayError) -> FollowedState? {
         positions[sender] = update.revision
+        if update.from == nil, first.contains(sender) { compareFirst() }
         guard isApplicable(from: update.from, to: update.revision) else { return nil }
         let next = update.from == nil ? try Self.whole(update, clock) : changed(by: update)
         state = next
         newest = update.revision
         if update.from == nil { needsSnapshot = false }
         return next
+    }
+
+    /// Compares a snapshot with those that began before there was a state, and are complete.
+    private mutating func compareFirst() {
+        let revisions = first.compactMap { other in positions[other].map { (sender: other, revision: $0) } }
+        let highest = max(state?.revision ?? 0, revisions.map(\.revision).max() ?? 0)
+        for other in revisions where other.revision < highest { late.insert(other.sender) }
     }
 
     private static func whole(
