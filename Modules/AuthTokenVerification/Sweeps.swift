@@ -10,9 +10,9 @@ struct Sweeps: Sendable {
     private var earliest = Int64.max
     /// The latest end of an entry that was dropped.
     ///
-    /// An entry that was dropped while the clock was ahead may count again once the clock is right. So what ends no later
-    /// than this is not taken for new. As long as the clock only goes forward, nothing is refused for it: this is never
-    /// above the present time.
+    /// An entry that was dropped while the clock was ahead may count again once the clock is right. So what ends no
+    /// later than this is not taken for new. As long as the clock only goes forward, nothing is refused for it: this is
+    /// never above the present time.
     private(set) var floor = Int64.min
 
     func isDue(_ count: Int, of limit: Int, at now: Int64) -> Bool { now >= earliest && count >= min(size, limit) }

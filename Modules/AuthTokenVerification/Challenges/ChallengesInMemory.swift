@@ -5,8 +5,8 @@ internal import SallyportCore
 ///
 /// Only a verified token takes up an entry, so a client without tokens cannot fill the store.
 ///
-/// If the clock is set back, a use that was forgotten while it was ahead is not taken for new: until the clock has reached
-/// the end of the last such use again, tokens that end no later are refused. A restart of the process ends that.
+/// If the clock is set back, a use that was forgotten while it was ahead is not taken for new: tokens and challenges are
+/// refused that end no later than the last such one. A restart of the process ends that.
 public actor ChallengesInMemory: ChallengeStore {
     /// More than ``limit`` tokens with challenges were used, and none of them is over.
     public struct Full: Error {}

@@ -1,8 +1,8 @@
 /// A memory of proofs for one process: at most 100,000, which are those of a minute and a half; beyond, proofs are
 /// refused.
 ///
-/// If the clock is set back, a proof that was forgotten while it was ahead is not taken for new: proofs are refused that
-/// were made no later than the last such one. A restart of the process ends that.
+/// If the clock is set back, a proof that was forgotten while it was ahead is not taken for new: proofs are refused
+/// that were made no later than the last such one. A restart of the process ends that.
 public actor ProofsInMemory: ProofMemory {
     /// More than ``limit`` proofs came that are not over.
     public struct Full: Error {}

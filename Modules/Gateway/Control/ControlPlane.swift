@@ -140,8 +140,7 @@ struct ControlPlane: Sendable {
     private static let patience = 1.0
 
     private func eventStream(_ request: Request, _ context: ControlContext) async throws -> Response {
-        let presented = try await inForce(context)
-        try await data.admitted(presented)
+        let (presented, _) = try await admitted(context)
         let lastID = Self.lastEventID.flatMap { request.headers[$0] }
         let stream = await events.begin(presented.name.instance, lastEventID: lastID)
         return Response(
@@ -165,8 +164,7 @@ struct ControlPlane: Sendable {
     // MARK: Names
 
     private func name(_ request: Request, _ context: ControlContext) async throws -> Response {
-        let presented = try await inForce(context)
-        let record = try await data.admitted(presented)
+        let (_, record) = try await admitted(context)
         guard await queries.takes(record.name.instance, at: data.clock()) else {
             throw GatewayError(
                 .limited, "More than \(Int(RatePace.queries.rate)) queries a second for long: try again in a second.")
@@ -188,8 +186,8 @@ struct ControlPlane: Sendable {
     // MARK: Tokens
 
     private func token(_ request: Request, _ context: ControlContext) async throws -> Response {
-        let presented = try await inForce(context)
-        return try await tokens.issue(request, to: data.admitted(presented))
+        let (_, record) = try await admitted(context)
+        return try await tokens.issue(request, to: record)
     }
 
     // MARK: Certificates
@@ -204,11 +202,21 @@ struct ControlPlane: Sendable {
     /// The client's certificate, for every path but renewal and configuration: it must not have expired, and its
     /// instance must be neither wiped nor denied.
     func inForce(_ context: ControlContext) async throws -> PresentedCertificate {
+        let presented = try await unexpired(context)
+        try await data.checkInForce(presented)
+        return presented
+    }
+
+    /// The client's certificate, as ``inForce(_:)`` has it, which counts as used, and the record of its instance.
+    private func admitted(_ context: ControlContext) async throws -> (PresentedCertificate, InstanceRecord) {
+        let presented = try await unexpired(context)
+        // One call of the actor, which all requests share.
+        return (presented, try await data.admittedInForce(presented))
+    }
+
+    private func unexpired(_ context: ControlContext) async throws -> PresentedCertificate {
         let presented = try await presented(context)
         guard !data.isExpired(presented) else { throw Self.expired }
-        guard try await !data.hasEnded(presented) else {
-            throw GatewayError(.forbidden, "The instance is withdrawn.")
-        }
         return presented
     }
 

@@ -42,9 +42,9 @@ extension GatewayData {
         return trouble
     }
 
-    /// Notes the epoch up to which configurations may not name the announced authority, unless it is known already. Each
-    /// epoch that is taken once the announcement is in force comes with a configuration that names the authority, so the
-    /// greatest one before is looked for only then. If it cannot be read, the upkeep does it later.
+    /// Notes the epoch up to which configurations may not name the announced authority, unless it is known already.
+    /// Each epoch that is taken once the announcement is in force comes with a configuration that names the authority,
+    /// so the greatest one before is looked for only then. If it cannot be read, the upkeep does it later.
     private func boundAnnouncement(at now: Date) async throws {
         guard let next = authorities.record.next, next.epoch == AuthorityRecord.Next.unbounded else { return }
         let newest = try await store.newestEpoch()

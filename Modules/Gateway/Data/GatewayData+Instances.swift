@@ -120,6 +120,18 @@ extension GatewayData {
         return try await change(record.name.instance, audit: nil) { $0.adopt(presented.serial) }.record
     }
 
+    /// As ``admitted(_:)``, but for no instance that was wiped or denied.
+    func admittedInForce(_ presented: PresentedCertificate) async throws -> InstanceRecord {
+        try await checkInForce(presented)
+        return try await admitted(presented)
+    }
+
+    /// - Throws: `forbidden` if the instance that a certificate names was wiped or denied; `unauthorized` if it is not
+    ///   known.
+    func checkInForce(_ presented: PresentedCertificate) async throws {
+        guard try await !hasEnded(presented) else { throw GatewayError(.forbidden, "The instance is withdrawn.") }
+    }
+
     /// The record of the instance that a certificate names. If the instance or the certificate is not known, another
     /// gateway may have just made it, so the store is followed first.
     func known(_ presented: PresentedCertificate) async throws -> InstanceRecord {

@@ -131,7 +131,8 @@ import Testing
         #expect(follower.value.state?.revision == 6)
     }
 
-    /// A relay that starts asks two gateways at the same time. The store of the one that is behind may have been put back.
+    /// A relay that starts asks two gateways at the same time. The store of the one that is behind may have been put
+    /// back.
     @Test(arguments: [true, false])
     func ofTwoSnapshotsThatBeginTogetherOnlyTheNewerOnesSenderGoesOn(_ isOlderFirst: Bool) throws {
         let follower = Follower()

@@ -5,7 +5,7 @@ import Testing
 
 @testable import SallyportGateway
 
-/// What the tables hold is taken for what belongs to a revision, as after a restoration. A database gives a statement only
+/// What the tables hold is taken for what belongs to a revision, as after a restoration. A statement has to end within
 /// seconds, so none may concern all instances of a large fleet.
 @Suite struct FleetTakingTests {
     private static let count = 1201
@@ -37,7 +37,9 @@ import Testing
         /// All rows, unless the statement has a limit.
         private func selected(by statement: String, after last: FleetValue?) throws -> [FleetRow] {
             let words = statement.split(whereSeparator: \.isWhitespace)
-            guard let place = words.firstIndex(of: "LIMIT"), case .text(let last)? = last else { return rows.map(\.row) }
+            guard let place = words.firstIndex(of: "LIMIT"), case .text(let last)? = last else {
+                return rows.map(\.row)
+            }
             let limit = try #require(Int(words[place + 1]))
             return rows.filter { $0.id > last }.prefix(limit).map(\.row)
         }

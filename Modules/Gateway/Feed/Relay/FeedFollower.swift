@@ -25,12 +25,12 @@ struct FeedFollower: Sendable {
     private(set) var newest: Int64
     /// What each sender has sent completely.
     private var positions: [Int: Int64] = [:]
-    /// The senders whose snapshot was older than what had been in force here before, or than another one that came at the
-    /// same time.
+    /// The senders whose snapshot was older than what had been in force here before, or than another one that came at
+    /// the same time.
     private var late: Set<Int> = []
     /// The senders whose snapshot began before there was a state with which it could be compared. These snapshots are
-    /// compared with each other, in whichever order they become complete. Later snapshots are not compared again at their
-    /// end: where changes come faster than a snapshot does, its sender would begin anew for ever.
+    /// compared with each other, in whichever order they become complete. Later snapshots are not compared again at
+    /// their end: where changes come faster than a snapshot does, its sender would begin anew for ever.
     private var first: Set<Int> = []
     /// Whether a late sender was asked to begin anew: then the next snapshot is applied if it has the state's revision,
     /// too.

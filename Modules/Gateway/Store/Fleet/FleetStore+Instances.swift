@@ -53,9 +53,9 @@ extension FleetStore {
     /// seen.
     ///
     /// The lock is granted when no other transaction has changed an instance and is still open, and is let go at once.
-    /// Meanwhile other changes wait behind it, for some seconds at most; the database lets those pass for which the lock
-    /// itself waits. A lock that is taken with epochs only would hold up less, but gateways of earlier versions would not
-    /// take it.
+    /// Meanwhile other changes wait behind it, for some seconds at most; the database lets those pass for which the
+    /// lock itself waits. A lock that is taken with epochs only would hold up less, but gateways of earlier versions
+    /// would not take it.
     private func awaitTakenEpochs() async throws {
         _ = try await database.transaction(.write) { try await $0.run("LOCK TABLE instance IN SHARE MODE", []) }
     }
