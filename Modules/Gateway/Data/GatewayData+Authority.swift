@@ -137,7 +137,8 @@ extension GatewayData {
             try await finish(next, .maintenance("authority.finish", at: now))
             return
         }
-        try await boundAnnouncement(at: now)
+        // What else is due does not wait for it.
+        try? await boundAnnouncement(at: now)
         guard authorities.record.former.contains(where: { $0.until <= now }) else { return }
         // The newest checkpoint may be signed under an authority that is dropped now.
         try await renewCheckpoint(generation: authorities.record.signers)
