@@ -103,7 +103,8 @@ extension ProxyHead {
             return .chunked
         }
         guard let first = lengths.first else { return .none }
-        guard Set(lengths).count == 1, (1...18).contains(first.utf8.count),
+        // Equal ones would be passed on as they are, and the next reader might take neither (RFC 9110 §8.6).
+        guard lengths.count == 1, (1...18).contains(first.utf8.count),
             first.utf8.allSatisfy({ (48...57).contains($0) }), let length = Int64(first)
         else { throw .init(DoorRefusal("framing", "Content-Length is not one number.")) }
         return length == 0 ? .none : .length(length)
