@@ -11,12 +11,19 @@
 #include <net/if.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/time.h>
 #include <unistd.h>
+
+// fcntl.h names it for _GNU_SOURCE only. The number is that of all machines that Swift is for.
+#ifndef O_PATH
+#define O_PATH 010000000
+#endif
 
 /// A stream socket that does not block. Its descriptor, or -1 with errno.
 static inline int sallyport_stream_socket(int family) {
@@ -141,6 +148,28 @@ static inline int sallyport_unix_peer(int connection, unsigned int *user) {
     if (length != sizeof peer) return -EBADMSG;
     *user = peer.user;
     return 0;
+}
+
+/// Looks which file stands for a Unix socket that was just bound to a path, and gives it this mode if the umask has
+/// taken bits of it. No link is followed, and the mode of a file that may be another socket's is left alone. 0, or a
+/// negative errno.
+static inline int sallyport_settle_socket_file(const char *path, mode_t mode, struct stat *file) {
+    int descriptor = open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+    if (descriptor < 0) return -errno;
+    int result = 0;
+    if (fstat(descriptor, file) != 0) {
+        result = -errno;
+    } else if (!S_ISSOCK(file->st_mode)) {
+        result = -ENOTSOCK;
+    } else if ((file->st_mode & 07777) != mode) {
+        // fchmod(2) refuses such a descriptor, whose name in /proc leads to its file whatever stands at the path now.
+        char name[32];
+        snprintf(name, sizeof name, "/proc/self/fd/%d", descriptor);
+        if (file->st_uid != geteuid() || file->st_nlink != 1) result = -EPERM;
+        else if (chmod(name, mode) != 0) result = -errno;
+    }
+    close(descriptor);
+    return result;
 }
 
 /// Sends bytes, and with them descriptors, which the receiver gets copies of (unix(7), SCM_RIGHTS). How many bytes were

@@ -4,8 +4,9 @@ public import SallyportCore
 public enum DoorPlace: Sendable, Hashable, CustomStringConvertible {
     /// A loopback address, and a port; 0 for any free one.
     case tcp(IPAddress, port: UInt16)
-    /// A Unix socket, which is made there and removed at the end. Mode 0600, or 0666 if other users are allowed: what the
-    /// kernel says of the process that connects decides then.
+    /// A Unix socket, which is made there and removed at the end, unless another file has come into its place. Mode
+    /// 0600, or 0666 if other users are allowed, whatever the umask is: what the kernel says of the process that
+    /// connects decides then.
     case unixSocket(path: String)
     /// A socket that listens already, as systemd passes it (sd_listen_fds(3)). It becomes the door's.
     case descriptor(Int32)

@@ -20,7 +20,7 @@ import Testing
     ///   - text: what the command writes to its standard output.
     ///   - status: with which it ends then; nil if it goes on until the other process leaves.
     private func openDoor(writing text: String, status: UInt8?) throws {
-        let listener = try DescriptorPassing.listen(at: CommandService.path(of: store))
+        let listener = try DescriptorPassing.listen(at: CommandService.path(of: store)).descriptor
         Thread.detachNewThread {
             defer { close(listener) }
             let connection = accept(listener, nil, nil)

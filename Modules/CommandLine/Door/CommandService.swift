@@ -27,8 +27,8 @@ final class CommandService: Sendable {
     static let commandLimit = 120
 
     private let app: Sallyport
-    private let path: String
     private let listener: Int32
+    private let file: SocketFile?
     private let slots = DispatchSemaphore(value: commandLimit)
 
     /// Beside the store's files.
@@ -37,14 +37,13 @@ final class CommandService: Sendable {
     /// - Throws: `DoorError` if it cannot listen.
     init(for app: Sallyport, store: String) throws {
         self.app = app
-        path = Self.path(of: store)
-        listener = try DescriptorPassing.listen(at: path)
+        (listener, file) = try DescriptorPassing.listen(at: Self.path(of: store))
         Thread.detachNewThread { [self] in takeConnections() }
     }
 
     /// Takes no further commands. Those under way end with the app.
     func shutdown() {
-        unlink(path)
+        file?.remove()
         // Wakes the thread, which closes the socket.
         Glibc.shutdown(listener, Int32(SHUT_RDWR))
     }

@@ -65,10 +65,11 @@ package enum DescriptorPassing {
         return unsafe sallyport_unix_peer(connection, &user) == 0 ? user : nil
     }
 
-    /// A socket that takes connections at a path; it blocks. The file is for the process's user only.
-    package static func listen(at path: String) throws(DoorError) -> Int32 {
+    /// A socket that takes connections at a path; it blocks. The file is for the process's user only, and the caller
+    /// removes it.
+    package static func listen(at path: String) throws(DoorError) -> (descriptor: Int32, file: SocketFile?) {
         let listening = try ListeningSocket(.unixSocket(path: path), isForAll: false)
         _ = fcntl(listening.descriptor, F_SETFL, 0)
-        return listening.descriptor
+        return (listening.descriptor, listening.file)
     }
 }

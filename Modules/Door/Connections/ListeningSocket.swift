@@ -10,7 +10,7 @@ struct ListeningSocket: Sendable {
     let place: DoorPlace
     let isTCP: Bool
     /// Removed at the end; nil for what others have made.
-    private let path: String?
+    let file: SocketFile?
 
     private static let backlog: Int32 = 1024
 
@@ -23,13 +23,13 @@ struct ListeningSocket: Sendable {
         }
     }
 
-    private init(_ descriptor: Int32, _ place: DoorPlace, isTCP: Bool, path: String? = nil) {
-        (self.descriptor, self.place, self.isTCP, self.path) = (descriptor, place, isTCP, path)
+    private init(_ descriptor: Int32, _ place: DoorPlace, isTCP: Bool, file: SocketFile? = nil) {
+        (self.descriptor, self.place, self.isTCP, self.file) = (descriptor, place, isTCP, file)
     }
 
     func close() {
+        file?.remove()
         Glibc.close(descriptor)
-        if let path { _ = unsafe unlink(path) }
     }
 
     // MARK: TCP
@@ -61,20 +61,32 @@ struct ListeningSocket: Sendable {
         }
         try removeStale(path, address, place)
         let descriptor = try open(AF_UNIX, place)
+        let mode: mode_t = isForAll ? 0o666 : 0o600
+        // The file gets the mode of its socket, less the umask. A kernel that gives sockets no mode refuses this.
+        _ = fchmod(descriptor, mode)
         guard unsafe address.with({ unsafe bind(descriptor, $0, $1) }) == 0 else {
             throw failure(descriptor, place, errno)
         }
-        // Nothing can connect before the socket listens, so that the mode is in force for the first connection.
-        guard unsafe chmod(path, isForAll ? 0o666 : 0o600) == 0 else { throw failure(descriptor, place, errno) }
-        guard listen(descriptor, backlog) == 0 else { throw failure(descriptor, place, errno) }
-        return ListeningSocket(descriptor, place, isTCP: false, path: path)
+        let file: SocketFile
+        do throws(SocketFile.Failure) {
+            // Nothing can connect before the socket listens, so that the mode is in force for the first connection.
+            file = try SocketFile(boundTo: path, mode: mode)
+        } catch {
+            throw failure(descriptor, place, error.number)
+        }
+        guard listen(descriptor, backlog) == 0 else {
+            let number = errno
+            file.remove()
+            throw failure(descriptor, place, number)
+        }
+        return ListeningSocket(descriptor, place, isTCP: false, file: file)
     }
 
     /// A socket that a process left behind is removed: nothing takes connections there.
     private static func removeStale(_ path: String, _ address: SocketAddress, _ place: DoorPlace) throws(DoorError) {
         var status = stat()
         guard unsafe lstat(path, &status) == 0 else { return }
-        guard status.st_mode & S_IFMT == S_IFSOCK else {
+        guard let file = SocketFile(path, status) else {
             throw DoorError(.invalidPlace, "\(path) is there already, and is no socket.")
         }
         let probe = try open(AF_UNIX, place)
@@ -83,7 +95,7 @@ struct ListeningSocket: Sendable {
         guard result != 0, errno == ECONNREFUSED else {
             throw DoorError(.inUse, "Another process listens on \(place).")
         }
-        _ = unsafe unlink(path)
+        file.remove()
     }
 
     // MARK: Passed sockets
