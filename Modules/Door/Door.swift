@@ -41,6 +41,7 @@ public actor Door: InstancePart {
     public nonisolated var unownedExecutor: UnownedSerialExecutor { unsafe loop.asUnownedSerialExecutor() }
 
     private let configuration: DoorConfiguration
+    private let admission: Admission
     private let services: DoorServices
     private let metrics = DoorMetrics()
     private var users = PeerUsers()
@@ -48,8 +49,8 @@ public actor Door: InstancePart {
     private var adopted: [DoorListener] = []
     private var entries: [UInt64: Entry] = [:]
     private var counts: [Visitor: Int] = [:]
-    /// The connections whose request has not been read yet, the oldest first.
-    private var greetings: [UInt64] = []
+    /// The connections of each user whose request has not been read yet, the oldest first.
+    private var greetings: [Visitor: [UInt64]] = [:]
     private var lastNumber: UInt64 = 0
     private var openings: Turns
     private var watchdog: Task<Void, Never>?
@@ -67,12 +68,12 @@ public actor Door: InstancePart {
     ) {
         self.configuration = configuration
         openings = Turns(limit: max(1, configuration.limits.openings))
+        admission = Admission(
+            owner: geteuid(), allowedUsers: configuration.allowedUsers, credential: configuration.credential)
         services = DoorServices(
-            connector: connector,
-            admission: Admission(
-                owner: geteuid(), allowedUsers: configuration.allowedUsers, credential: configuration.credential),
-            servesProxyFile: configuration.servesProxyFile, connectTimeout: configuration.limits.connectTimeout,
-            idleTimeout: configuration.limits.idleTimeout, logger: logger)
+            connector: connector, servesProxyFile: configuration.servesProxyFile,
+            connectTimeout: configuration.limits.connectTimeout, idleTimeout: configuration.limits.idleTimeout,
+            logger: logger)
     }
 
     // MARK: Opening
@@ -173,6 +174,8 @@ public actor Door: InstancePart {
     private func admit(_ descriptor: Int32, from listener: DoorListener) {
         let isTCP = listener.socket.isTCP
         let visitor = listener.isPrivate ? .user(geteuid()) : users.visitor(at: descriptor, overTCP: isTCP)
+        let answer = admission.answer(to: visitor, askingForCredential: listener.target == nil)
+        guard answer != .refused else { return dismiss(descriptor, of: visitor, from: listener) }
         let limits = configuration.limits
         guard entries.count < limits.connections, counts[visitor, default: 0] < limits.connectionsPerUser else {
             services.logger.info(
@@ -189,13 +192,13 @@ public actor Door: InstancePart {
         let socket = DoorSocket(descriptor, isTCP: isTCP, on: loop)
         let visit = Visit(
             number: lastNumber, socket: socket, door: self, services: services, visitor: visitor,
-            place: listener.socket.place, forward: listener.target)
+            credential: answer == .welcome ? nil : admission.credential, place: listener.socket.place,
+            forward: listener.target)
         entries[lastNumber] = Entry(
             socket: socket, visitor: visitor, isTCP: isTCP,
             isKnown: !isTCP || !listener.isPrivate && visitor.number != nil, due: .now + limits.greetingTimeout)
         counts[visitor, default: 0] += 1
-        greetings.append(lastNumber)
-        if greetings.count > limits.greetings { giveUp(greetings[0]) }
+        beginGreeting(lastNumber, of: visitor)
         entries[lastNumber]?.task = Task(executorPreference: loop) { [number = lastNumber] in
             let record = await withTaskCancellationHandler {
                 await visit.run()
@@ -206,14 +209,47 @@ public actor Door: InstancePart {
         }
     }
 
+    /// Ends a connection whose user may not come in, before it takes a place that others need.
+    private func dismiss(_ descriptor: Int32, of visitor: Visitor, from listener: DoorListener) {
+        let dismissal: Dismissal
+        if listener.target == nil {
+            dismissal = Dismissal.of(descriptor)
+        } else {
+            // No protocol is spoken there.
+            DoorSocket(descriptor, isTCP: listener.socket.isTCP, on: loop).assumeIsolated { $0.reset() }
+            dismissal = Dismissal(refusal: .notAdmitted, form: .forward)
+        }
+        var record = DoorRecord(place: "\(listener.socket.place)", user: visitor.number)
+        record.form = dismissal.form?.rawValue
+        record.end = dismissal.refusal.name
+        services.log(dismissal.refusal, record)
+        tell(record)
+    }
+
     private func isOver(_ number: UInt64, _ record: DoorRecord) {
-        greetings.removeAll { $0 == number }
+        endGreeting(number)
         if let entry = entries.removeValue(forKey: number) {
             let count = counts[entry.visitor, default: 1] - 1
             counts[entry.visitor] = count > 0 ? count : nil
         }
+        tell(record)
+    }
+
+    private func tell(_ record: DoorRecord) {
         metrics.record(record)
         configuration.onRecord?(record)
+    }
+
+    private func beginGreeting(_ number: UInt64, of visitor: Visitor) {
+        greetings[visitor, default: []].append(number)
+        if let waiting = greetings[visitor], waiting.count > configuration.limits.greetings { giveUp(waiting[0]) }
+    }
+
+    /// Call it while the connection has its entry.
+    private func endGreeting(_ number: UInt64) {
+        guard let visitor = entries[number]?.visitor else { return }
+        greetings[visitor]?.removeAll { $0 == number }
+        if greetings[visitor]?.isEmpty ?? false { greetings[visitor] = nil }
     }
 
     // MARK: Times
@@ -221,7 +257,7 @@ public actor Door: InstancePart {
     /// Sets how long a connection may last from now; nil for no limit. Its request has been read, or was refused.
     func limit(_ number: UInt64, to time: Duration?) {
         entries[number]?.due = time.map { .now + $0 }
-        greetings.removeAll { $0 == number }
+        endGreeting(number)
     }
 
     func isOverdue(_ number: UInt64) -> Bool { entries[number]?.isOverdue ?? false }
@@ -241,7 +277,7 @@ public actor Door: InstancePart {
     private func giveUp(_ number: UInt64) {
         entries[number]?.isOverdue = true
         entries[number]?.due = nil
-        greetings.removeAll { $0 == number }
+        endGreeting(number)
         guard let socket = entries[number]?.socket else { return }
         socket.assumeIsolated { $0.reset() }
     }

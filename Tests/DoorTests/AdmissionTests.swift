@@ -19,6 +19,14 @@ struct AdmissionTests {
         #expect(admission.answer(to: .unknown) == .onlyWithCredential)
     }
 
+    /// No protocol is spoken at a forwarded place.
+    @Test func othersAreRefusedWhereTheCredentialCannotBeShown() {
+        let admission = Admission(owner: 1000, allowedUsers: [], credential: DoorCredential())
+        #expect(admission.answer(to: .user(1000), askingForCredential: false) == .welcome)
+        #expect(admission.answer(to: .user(0), askingForCredential: false) == .refused)
+        #expect(admission.answer(to: .unknown, askingForCredential: false) == .refused)
+    }
+
     @Test func credentialsAreOf256BitsAndNeedNoEscaping() throws {
         let credential = DoorCredential()
         let text = credential.password.reveal()

@@ -204,10 +204,4 @@ struct GreetingTests {
         let text = String(decoding: answer, as: UTF8.self)
         #expect(text.hasPrefix("HTTP/1.1 407 ") && text.contains("Proxy-Authenticate: Basic realm="))
     }
-
-    @Test func thoseWhoMayNotComeInAreToldInTheirProtocol() {
-        let rules = GreetingRules(isRefused: true)
-        #expect(refusal(http("CONNECT a:1 HTTP/1.1\r\n\r\n", rules)) == "notAdmitted")
-        #expect(step([5, 1, 0], rules) == .refuse([5, 0xff], .notAdmitted))
-    }
 }

@@ -19,11 +19,13 @@ struct Admission: Sendable {
         case welcome
         /// Admitted only if it shows the credential.
         case onlyWithCredential
+        /// Not admitted, whatever it shows.
         case refused
     }
 
-    func answer(to visitor: Visitor) -> Answer {
+    /// - Parameter asks: whether the place has a protocol in which a program can show the credential.
+    func answer(to visitor: Visitor, askingForCredential asks: Bool = true) -> Answer {
         if let number = visitor.number, number == owner || allowedUsers.contains(number) { return .welcome }
-        return credential == nil ? .refused : .onlyWithCredential
+        return asks && credential != nil ? .onlyWithCredential : .refused
     }
 }

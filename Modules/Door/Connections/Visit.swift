@@ -11,6 +11,8 @@ struct Visit: Sendable {
     let door: Door
     let services: DoorServices
     let visitor: Visitor
+    /// What the program must show; nil if its user needs none.
+    let credential: DoorCredential?
     let place: DoorPlace
     /// The one server of a forwarded place.
     let forward: Endpoint?
@@ -20,9 +22,7 @@ struct Visit: Sendable {
         let start = ContinuousClock.now
         if let refusal = await pass(&record) {
             record.end = refusal.name
-            services.logger.log(
-                level: refusal.isForOwner ? .notice : .info, "door: \(refusal.message)",
-                metadata: ["target": "\(record.target ?? "-")", "end": "\(refusal.name)", "place": "\(place)"])
+            services.log(refusal, record)
         }
         await socket.close()
         record.duration = start.duration(to: .now).seconds
@@ -54,17 +54,8 @@ struct Visit: Sendable {
     // MARK: Greeting
 
     private func request() async throws(Refused) -> DoorRequest {
-        let answer = services.admission.answer(to: visitor)
-        if let forward {
-            guard answer == .welcome else {
-                await socket.reset()
-                throw Refused(refusal: .notAdmitted, form: .forward)
-            }
-            return DoorRequest(form: .forward, target: forward)
-        }
-        let rules = GreetingRules(
-            isRefused: answer == .refused, credential: answer == .welcome ? nil : services.admission.credential,
-            servesProxyFile: services.servesProxyFile)
+        if let forward { return DoorRequest(form: .forward, target: forward) }
+        let rules = GreetingRules(credential: credential, servesProxyFile: services.servesProxyFile)
         return try await read(Greeting(rules))
     }
 
@@ -204,9 +195,14 @@ extension DoorRefusal {
 struct DoorServices: Sendable {
     let connector: Connector
     let settings = ConnectionSettings(scope: .door)
-    let admission: Admission
     let servesProxyFile: Bool
     let connectTimeout: Duration
     let idleTimeout: Duration?
     let logger: Logger
+
+    func log(_ refusal: DoorRefusal, _ record: DoorRecord) {
+        logger.log(
+            level: refusal.isForOwner ? .notice : .info, "door: \(refusal.message)",
+            metadata: ["target": "\(record.target ?? "-")", "end": "\(refusal.name)", "place": "\(record.place)"])
+    }
 }

@@ -120,6 +120,11 @@ enum SOCKSReply: UInt8, Sendable {
     case commandNotSupported = 7
     case addressTypeNotSupported = 8
 
+    /// No method of those that the program offers (RFC 1928 §3).
+    static let noMethod: [UInt8] = [5, 0xff]
+    /// To a request of SOCKS 4: rejected.
+    static let ofVersion4: [UInt8] = [0, 0x5b, 0, 0, 0, 0, 0, 0]
+
     /// With an address of no meaning: where the connection leads from is not told.
     var bytes: [UInt8] { [5, rawValue, 0, 1, 0, 0, 0, 0, 0, 0] }
 }

@@ -24,7 +24,7 @@ struct Greeting: Sendable {
             guard let first = bytes.first else { return .more }
             switch first {
             case 5: state = .socks(SOCKSGreeting(rules))
-            case 4: return .refuse([0, 0x5b, 0, 0, 0, 0, 0, 0], .socks4)
+            case 4: return .refuse(SOCKSReply.ofVersion4, .socks4)
             default: state = .http
             }
         }
@@ -75,14 +75,11 @@ struct Greeting: Sendable {
 
 /// What a request must have to be admitted.
 struct GreetingRules: Sendable {
-    /// Whether the program's user is refused, whatever the request shows.
-    var isRefused = false
     /// The credential that the request must show; nil if the program's user needs none.
     var credential: DoorCredential?
     var servesProxyFile = false
 
     func refusal(of head: ProxyHead) -> DoorRefusal? {
-        guard !isRefused else { return .notAdmitted }
         guard let credential else { return nil }
         guard let shown = head.password else { return .credentialMissing }
         return credential.matches(shown) ? nil : .credentialRefused

@@ -5,7 +5,6 @@ internal import SallyportCore
 struct SOCKSGreeting: Sendable {
     private enum State { case methods, password, request }
 
-    private static let noMethod: UInt8 = 0xff
     private static let withoutPassword: UInt8 = 0
     private static let withPassword: UInt8 = 2
 
@@ -27,13 +26,12 @@ struct SOCKSGreeting: Sendable {
         guard bytes.count >= 2, bytes.count >= 2 + Int(bytes[1]) else { return .more }
         let methods = bytes[2..<(2 + Int(bytes[1]))]
         bytes.removeFirst(2 + methods.count)
-        guard !rules.isRefused else { return .refuse([5, Self.noMethod], .notAdmitted) }
         if rules.credential == nil, methods.contains(Self.withoutPassword) {
             state = .request
             return .reply([5, Self.withoutPassword])
         }
         guard methods.contains(Self.withPassword) else {
-            return .refuse([5, Self.noMethod], rules.credential == nil ? .noSOCKSMethod : .credentialMissing)
+            return .refuse(SOCKSReply.noMethod, rules.credential == nil ? .noSOCKSMethod : .credentialMissing)
         }
         state = .password
         return .reply([5, Self.withPassword])

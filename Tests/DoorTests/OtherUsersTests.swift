@@ -1,0 +1,96 @@
+import Glibc
+import TestSupport
+import Testing
+
+@testable import SallyportDoor
+
+/// Programs of another user, beside a program of the door's own user that takes its time.
+@Suite(.timeLimit(.minutes(1)), .enabled(if: geteuid() == 0, "Only root can be another user."))
+struct OtherUsersTests {
+    private let world: World
+
+    init() throws { world = try World() }
+
+    /// A program of another user, which connects so many times.
+    ///
+    /// - Parameter then: what it does with the connections, which are in `held`.
+    private func stranger(at place: DoorPlace, connecting count: Int, then end: String) throws -> ChildProcess {
+        guard case .tcp(_, let port) = place else { throw Unexpected("\(place) has no port.") }
+        let script = """
+            import socket, sys, time
+            place, count = ("127.0.0.1", int(sys.argv[1])), int(sys.argv[2])
+            def connection():
+                try: return socket.create_connection(place, timeout=10)
+                # It was made and reset before connect(2) had told of it.
+                except ConnectionResetError: return None
+            held = [connection() for _ in range(count)]
+            def rest(one):
+                try: return one.makefile("rb").read() if one else b"reset"
+                except ConnectionResetError: return b"reset"
+            \(end)
+            """
+        let user = ["setpriv", "--reuid", "65534", "--clear-groups", "/usr/bin/python3", "-c"]
+        return try ChildProcess("/usr/bin/env", user + [script, "\(port)", "\(count)"])
+    }
+
+    /// A door with little room for programs that have not said where they lead.
+    private func narrowDoor(credential: DoorCredential? = nil) async throws -> DoorApp {
+        try await DoorApp(in: world) { configuration in
+            configuration.credential = credential
+            configuration.limits.greetings = 2
+            configuration.limits.greetingTimeout = .seconds(600)
+        }
+    }
+
+    /// A program of the door's user that has said half of what it wants.
+    private func ownProgram(at app: DoorApp) async throws -> DoorClient {
+        let client = try app.visit()
+        client.send("CONNECT ")
+        let isIn = try await eventually { await app.door.connectionCount == 1 }
+        try #require(isIn)
+        return client
+    }
+
+    @Test func aUserWhoMayNotComeInIsToldAtOnceAndTakesNoPlace() async throws {
+        let server = try world.mirror(isSecure: false)
+        let app = try await narrowDoor()
+        let client = try await ownProgram(at: app)
+        let counting = "print(sum(rest(one).startswith(b'HTTP/1.1 403 ') for one in held))"
+        let other = try await stranger(at: app.places[0], connecting: 20, then: counting)
+            .outcome(within: .seconds(30))
+        #expect(other.output == "20\n", "\(other.error)")
+        #expect(try await eventually { app.records.count == 20 })
+        #expect(app.records.allSatisfy { $0.end == "notAdmitted" && $0.user == 65534 })
+        client.send("\(try server.named) HTTP/1.1\r\n\r\n")
+        #expect(client.head().hasPrefix("HTTP/1.1 200 "))
+        await app.door.shutdown()
+    }
+
+    /// A program of any user may still show the credential, so the door has to wait for it.
+    @Test func silentConnectionsGiveWayToOthersOfTheirUserOnly() async throws {
+        let server = try world.mirror(isSecure: false)
+        let app = try await narrowDoor(credential: DoorCredential())
+        let client = try await ownProgram(at: app)
+        let other = try stranger(at: app.places[0], connecting: 20, then: "time.sleep(60)")
+        #expect(try await eventually { app.records.count == 18 }, "\(other.error)")
+        #expect(app.records.allSatisfy { $0.end == "tooSlow" && $0.user == 65534 })
+        client.send("\(try server.named) HTTP/1.1\r\n\r\n")
+        #expect(client.head().hasPrefix("HTTP/1.1 200 "))
+        other.signal(SIGKILL)
+        _ = try await other.outcome()
+        await app.door.shutdown()
+    }
+
+    @Test func aForwardedPlaceIsClosedToThoseWhoWouldNeedTheCredential() async throws {
+        let server = try world.mirror(isSecure: false)
+        let app = try await DoorApp(in: world, to: server.named) { $0.credential = DoorCredential() }
+        let counting = "print(sum(rest(one) in (b'', b'reset') for one in held))"
+        let other = try await stranger(at: app.places[1], connecting: 3, then: counting)
+            .outcome(within: .seconds(30))
+        #expect(other.output == "3\n", "\(other.error)")
+        #expect(try await eventually { app.records.count == 3 })
+        #expect(app.records.allSatisfy { $0.end == "notAdmitted" && $0.form == "forward" })
+        #expect(server.acceptedConnections == 0)
+        await app.door.shutdown()
+    }
+}
