@@ -54,7 +54,7 @@ struct Fetch {
     private func load(_ request: LoadRequest) async throws -> FetchReport {
         let start = ContinuousClock.now
         note("> \(request.method.rawValue) \(request.url.redacted)")
-        if let file = command.file, OutputFile.canBeReplaced(file) {
+        if let file = command.file, try OutputFile.canBeReplaced(file) {
             return try await download(request, to: file, since: start)
         }
         let response = try await session.bytes(for: request)
@@ -101,12 +101,11 @@ struct Fetch {
             count = progress.completed
             if shows { bar.show(progress) }
         }
+        let place = try Workplace.current.path(file)
         let response =
             command.goesOn
-            ? try await session.resumedResponse(
-                for: request, to: Workplace.current.path(file), keeping: isWanted, progress: tell)
-            : try await session.downloadResponse(
-                for: request, to: Workplace.current.path(file), keeping: isWanted, progress: tell)
+            ? try await session.resumedResponse(for: request, to: place, keeping: isWanted, progress: tell)
+            : try await session.downloadResponse(for: request, to: place, keeping: isWanted, progress: tell)
         tellHead(of: response)
         let isKept = isWanted(response.head)
         return FetchReport(

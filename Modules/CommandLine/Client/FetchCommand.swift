@@ -65,7 +65,10 @@ struct FetchCommand: SharedAppCommand, CheckedArguments {
     func check() throws {
         guard urls.count == 1 || file == nil else { throw ValidationError("-o takes one URL.") }
         if goesOn {
-            guard let file, OutputFile.canBeReplaced(file) else { throw ValidationError("-C goes with -o FILE.") }
+            // A path that is refused gets its own message when it is used.
+            guard let file, (try? OutputFile.canBeReplaced(file)) ?? true else {
+                throw ValidationError("-C goes with -o FILE.")
+            }
             guard data == nil, method ?? "GET" == "GET" else { throw ValidationError("-C is for a GET without -d.") }
         }
         if let method, HTTPRequest.Method(rawValue: method) == nil {
@@ -170,6 +173,7 @@ struct FetchCommand: SharedAppCommand, CheckedArguments {
         guard let data else { return nil }
         guard data.hasPrefix("@") else { return .text(data) }
         let path = String(data.dropFirst())
-        return path == "-" ? .bytes(try InputFile.bytes("-", limit: 16 << 20)) : .file(Workplace.current.path(path))
+        guard path != "-" else { return .bytes(try InputFile.bytes("-", limit: 16 << 20)) }
+        return .file(try Workplace.current.path(path))
     }
 }

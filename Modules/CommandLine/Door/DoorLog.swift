@@ -15,7 +15,7 @@ final class DoorLog: Sendable {
     ///
     /// - Throws: ``CommandFailure`` if the file cannot be written.
     init(_ path: String) throws(CommandFailure) {
-        let place = Workplace.current.path(path)
+        let place = try Workplace.current.path(path)
         let flags = O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK
         // Only the user may read which servers were contacted.
         var descriptor = open(place, O_WRONLY | flags, 0o600)

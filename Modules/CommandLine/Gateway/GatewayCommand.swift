@@ -157,8 +157,8 @@ struct GatewayCommand: ParsableCommand {
             configuration.plainVerification = verificationPlain.map {
                 .init(host: $0.host, port: Int($0.port), isInsecureAllowed: insecure)
             }
-            configuration.auditLog = auditLog.map { $0 == "-" ? $0 : Workplace.current.path($0) }
-            configuration.auditSyslog = auditSyslog.map { Workplace.current.path($0) }
+            configuration.auditLog = try auditLog.map { try $0 == "-" ? $0 : Workplace.current.path($0) }
+            configuration.auditSyslog = try auditSyslog.map { try Workplace.current.path($0) }
             configuration.metrics = metrics.settings
             configuration.relayGuard = guarding.settings
             return configuration

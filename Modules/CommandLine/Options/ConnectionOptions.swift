@@ -36,9 +36,9 @@ struct ConnectionOptions: CheckedArguments {
 
     /// The certificate for servers that request one; nil for none.
     func identity() throws -> ClientIdentity? {
-        try cert.map {
-            try ClientIdentity.pem(
-                certificates: Workplace.current.path($0), key: key.map(Workplace.current.path), mayBePipes: true)
-        }
+        guard let cert else { return nil }
+        let workplace = Workplace.current
+        let keyFile = try key.map { try workplace.path($0) }
+        return try ClientIdentity.pem(certificates: workplace.path(cert), key: keyFile, mayBePipes: true)
     }
 }

@@ -6,8 +6,9 @@ final class RecordFile: Sendable {
 
     /// - Throws: ``CommandFailure`` if the file cannot be written.
     init(_ path: String) throws(CommandFailure) {
+        let place = try Workplace.current.path(path)
         // Only the user may read which servers were contacted.
-        number = open(Workplace.current.path(path), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0o600)
+        number = open(place, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0o600)
         guard number >= 0 else {
             throw CommandFailure(
                 .inputOutput, name: "fileSystem", "\(path) cannot be written: \(SystemText.of(errno)).")

@@ -10,10 +10,10 @@ struct FileDescriptor: ~Copyable {
     private let number: Int32
     private let isOwned: Bool
 
-    /// `-` is standard input, which stays open.
-    init(reading path: String) throws(Failure) {
-        isOwned = path != "-"
-        number = isOwned ? open(Workplace.current.path(path), O_RDONLY | O_CLOEXEC) : Workplace.current.input
+    /// - Parameter place: a path as this process opens it; `-` is standard input, which stays open.
+    init(reading place: String) throws(Failure) {
+        isOwned = place != "-"
+        number = isOwned ? open(place, O_RDONLY | O_CLOEXEC) : Workplace.current.input
         guard number >= 0 else { throw .system(errno) }
     }
 

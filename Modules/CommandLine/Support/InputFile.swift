@@ -32,8 +32,9 @@ enum InputFile {
                 .usage, name: "invalid",
                 "Standard input is given twice: only one of what the command reads can come from it.")
         }
+        let place = try path == "-" ? path : Workplace.current.path(path)
         do throws(FileDescriptor.Failure) {
-            return try FileDescriptor(reading: path).read(upTo: limit)
+            return try FileDescriptor(reading: place).read(upTo: limit)
         } catch {
             throw failure(error, path: path, limit: limit)
         }

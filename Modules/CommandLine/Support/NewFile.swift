@@ -13,17 +13,17 @@ enum NewFile {
         do throws(CommandFailure) {
             for file in files {
                 try write(file.text, to: file.path, mode: file.mode)
-                written.append(file.path)
+                written.append(try Workplace.current.path(file.path))
             }
         } catch {
-            for path in written { unlink(Workplace.current.path(path)) }
+            for place in written { unlink(place) }
             throw error
         }
     }
 
     /// Writes a file that must not exist yet. One that cannot be written whole is removed.
     static func write(_ bytes: [UInt8], to path: String, mode: mode_t) throws(CommandFailure) {
-        let place = Workplace.current.path(path)
+        let place = try Workplace.current.path(path)
         let number = open(place, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode)
         guard number >= 0 else {
             throw CommandFailure(.inputOutput, name: "file", "\(path) cannot be made: \(SystemText.of(errno)).")

@@ -16,7 +16,7 @@ final class NewFileInParts: Sendable {
     /// - Throws: ``CommandFailure`` if the file exists, or cannot be made.
     init(_ path: String, mode: mode_t) throws(CommandFailure) {
         self.path = path
-        place = Workplace.current.path(path)
+        place = try Workplace.current.path(path)
         partial = place + ".partial"
         try close(NewFileInParts.make(place, mode, for: path))
         // An earlier command that was killed may have left such a file.

@@ -15,7 +15,8 @@ final class OutputFile: Sendable {
             number = nil
             return
         }
-        let opened = path == "-" ? Workplace.current.output : open(Workplace.current.path(path), O_WRONLY | O_CLOEXEC)
+        let workplace = Workplace.current
+        let opened = try path == "-" ? workplace.output : open(workplace.path(path), O_WRONLY | O_CLOEXEC)
         guard opened >= 0 else { throw Self.failure(path, errno) }
         number = opened
     }
@@ -33,16 +34,18 @@ final class OutputFile: Sendable {
 
     /// Whether a whole file may be put in the place of what is there: a device or a pipe is written to instead, and `-`
     /// is standard output.
-    static func canBeReplaced(_ path: String) -> Bool {
+    static func canBeReplaced(_ path: String) throws(CommandFailure) -> Bool {
         guard path != "-" else { return false }
-        let real = URL(filePath: Workplace.current.path(path)).resolvingSymlinksInPath().path
+        let place = try Workplace.current.path(path)
+        let real = URL(filePath: place).resolvingSymlinksInPath().path
         let attributes = try? FileManager.default.attributesOfItem(atPath: real)
         return attributes.map { $0[.type] as? FileAttributeType == .typeRegular } ?? true
     }
 
     /// The SHA-256 of a file, read in pieces.
     static func sum(of path: String) throws -> String {
-        let number = open(Workplace.current.path(path), O_RDONLY | O_CLOEXEC)
+        let place = try Workplace.current.path(path)
+        let number = open(place, O_RDONLY | O_CLOEXEC)
         guard number >= 0 else { throw failure(path, errno) }
         defer { close(number) }
         var hash = SHA256()

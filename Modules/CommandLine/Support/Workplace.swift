@@ -26,10 +26,20 @@ struct Workplace: Sendable {
     /// Whether the command runs for another process.
     var isForAnother: Bool { app != nil }
 
-    /// A path of the command line, as this process opens it.
-    func path(_ text: String) -> String {
-        guard let folder, !text.hasPrefix("/"), text != "-" else { return text }
-        return DirectoryPath.appending(text, to: folder)
+    /// A path of the command line, as this process opens it. Where `-` is a stream, the caller knows it as such.
+    ///
+    /// - Throws: ``CommandFailure`` for a ``ProcessPath`` of another process's command, which would lead to descriptors
+    ///   or the terminal of this one.
+    func path(_ text: String) throws(CommandFailure) -> String {
+        guard let folder else { return text }
+        let place = text.hasPrefix("/") ? text : DirectoryPath.appending(text, to: folder)
+        guard !ProcessPath.contains(place) else {
+            throw CommandFailure(
+                .usage, name: "processPath",
+                "\(text) would lead into the process of the door, which carries the command out.",
+                hint: "give a file or a FIFO, or - where that is standard input or output")
+        }
+        return place
     }
 
     /// Whether standard input has not been read as a file before, which takes all of it: true once.

@@ -1,0 +1,44 @@
+import Glibc
+
+/// Paths that mean something else in each process: its descriptors (`/dev/stdin`, `/dev/fd/3`, bash's `<(…)`), its
+/// other files of `/proc/self`, and its terminal.
+enum ProcessPath {
+    private static let places: Set<String> = ["/proc/self", "/proc/thread-self", "/dev/tty"]
+    /// As many symbolic links as the system follows (path_resolution(7)).
+    private static let linkLimit = 40
+
+    /// Whether an absolute path leads to such a place, directly or by symbolic links.
+    static func contains(_ path: String) -> Bool {
+        // The components that are still to be gone, the next one at the end.
+        var rest = components(of: path)
+        var place: [String] = []
+        var links = 0
+        while let component = rest.popLast() {
+            if component == ".." {
+                _ = place.popLast()
+                continue
+            }
+            place.append(component)
+            let name = "/" + place.joined(separator: "/")
+            if places.contains(name) { return true }
+            guard let target = Self.target(ofLink: name) else { continue }
+            links += 1
+            guard links <= linkLimit else { return false }
+            if target.hasPrefix("/") { place = [] } else { place.removeLast() }
+            rest += components(of: target)
+        }
+        return false
+    }
+
+    private static func components(of path: String) -> [String] {
+        path.split(separator: "/").map(String.init).filter { $0 != "." }.reversed()
+    }
+
+    /// Nil for what is no symbolic link.
+    private static func target(ofLink path: String) -> String? {
+        // No target is longer than a path may be.
+        var bytes = [CChar](repeating: 0, count: 4096)
+        let count = readlink(path, &bytes, bytes.count)
+        return count > 0 ? String(decoding: bytes.prefix(count).map { UInt8(bitPattern: $0) }, as: UTF8.self) : nil
+    }
+}
