@@ -41,6 +41,14 @@ struct WorkplaceTests {
         }
     }
 
+    @Test func theUmaskOfTheProcessIsKnown() throws {
+        let made = open(folder.file("made"), O_WRONLY | O_CREAT | O_CLOEXEC, 0o777)
+        defer { close(made) }
+        var status = stat()
+        try #require(fstat(made, &status) == 0)
+        #expect(status.st_mode & 0o777 == 0o777 & ~ProcessMask.read())
+    }
+
     /// The shell has opened them for it.
     @Test func aProcessReachesWhatIsItsOwn() throws {
         for path in ["/dev/stdin", "/dev/fd/63", "report.txt"] {

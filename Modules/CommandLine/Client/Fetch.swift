@@ -102,10 +102,13 @@ struct Fetch {
             if shows { bar.show(progress) }
         }
         let place = try Workplace.current.path(file)
+        let umask = Workplace.current.umask
         let response =
             command.goesOn
-            ? try await session.resumedResponse(for: request, to: place, keeping: isWanted, progress: tell)
-            : try await session.downloadResponse(for: request, to: place, keeping: isWanted, progress: tell)
+            ? try await session.resumedResponse(
+                for: request, to: place, keeping: isWanted, umask: umask, progress: tell)
+            : try await session.downloadResponse(
+                for: request, to: place, keeping: isWanted, umask: umask, progress: tell)
         tellHead(of: response)
         let isKept = isWanted(response.head)
         return FetchReport(

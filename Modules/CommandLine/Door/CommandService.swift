@@ -6,7 +6,7 @@ import SallyportBase
 import SallyportDoor
 
 /// Carries out commands for other processes of the same user: while a door is open, its process alone has the store, and
-/// `fetch`, `connect`, `token` and `proxy env` hand their arguments, standard streams and folder to it.
+/// `fetch`, `connect`, `token` and `proxy env` hand their arguments, standard streams, folder and umask to it.
 ///
 /// A message is four bytes of length (big-endian) and JSON, with the three descriptors of the standard streams; the answer
 /// is the exit status, four bytes. If the process ends or disconnects, its command is cancelled.
@@ -15,6 +15,8 @@ final class CommandService: Sendable {
     struct Order: Codable, Sendable {
         var arguments: [String]
         var folder: String
+        /// See ``ProcessMask``.
+        var umask: mode_t
         /// See ``Workplace/defaultStore``.
         var store: String
     }
@@ -76,8 +78,8 @@ final class CommandService: Sendable {
         }
         let passed = PassedStreams(streams, until: connection)
         let workplace = Workplace(
-            input: streams[0], output: streams[1], error: streams[2], folder: order.folder, defaultStore: order.store,
-            app: app, streams: passed)
+            input: streams[0], output: streams[1], error: streams[2], folder: order.folder, umask: order.umask,
+            defaultStore: order.store, app: app, streams: passed)
         let done = DispatchSemaphore(value: 0)
         let task = Task.detached {
             let status = await Workplace.$current.withValue(workplace) {

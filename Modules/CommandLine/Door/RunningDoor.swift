@@ -81,7 +81,8 @@ struct RunningDoor {
 
     private func send(_ arguments: [String], _ streams: [Int32]) throws(CommandFailure) {
         let order = CommandService.Order(
-            arguments: arguments, folder: FileManager.default.currentDirectoryPath, store: Workplace().defaultStore)
+            arguments: arguments, folder: FileManager.default.currentDirectoryPath, umask: ProcessMask.read(),
+            store: Workplace().defaultStore)
         do {
             let body = try JSONEncoder().encode(order)
             let length = UInt32(truncatingIfNeeded: body.count).bigEndianBytes

@@ -2,7 +2,7 @@ import Glibc
 import Sallyport
 import Synchronization
 
-/// The standard streams and the folder that a command works with, and the app whose store it uses.
+/// The standard streams, the folder and the umask that a command works with, and the app whose store it uses.
 ///
 /// They are the process's own, unless the command runs for another process: with a running door, `fetch`, `connect` and
 /// `token` are carried out by the process that has the store open (``CommandService``).
@@ -12,6 +12,8 @@ struct Workplace: Sendable {
     var error = STDERR_FILENO
     /// What relative paths are relative to; nil for the process's own folder.
     var folder: String?
+    /// The rights that new files do not get; nil for those of the process's own umask.
+    var umask: mode_t?
     /// The store of commands that name none; empty if there is no such.
     var defaultStore = getenv("SALLYPORT_STORE").map { String(cString: $0) } ?? ""
     /// The app that is open already; nil if the command opens it.

@@ -48,15 +48,17 @@ struct DownloadFile: ~Copyable {
     /// Syncs the file and gives it its name. Returns when both are durable.
     ///
     /// Waits for the disk on a thread of its own, so that no thread of the caller's pool stands still.
-    consuming func commit() async throws(LoadError) {
+    ///
+    /// - Parameter umask: see ``TargetMode/apply(to:_:replacing:umask:)``.
+    consuming func commit(umask: mode_t?) async throws(LoadError) {
         let (descriptor, partPath, path) = (descriptor, partPath, path)
-        let code = await FileThread.run { Self.publish(descriptor, partPath, as: path) }
+        let code = await FileThread.run { Self.publish(descriptor, partPath, as: path, umask: umask) }
         guard code == 0 else { throw Self.failure("\(path) cannot be completed", code) }
     }
 
     /// 0, or the number of the error.
-    static func publish(_ descriptor: Int32, _ partPath: String, as path: String) -> Int32 {
-        let code = TargetMode.apply(to: descriptor, partPath, replacing: path)
+    static func publish(_ descriptor: Int32, _ partPath: String, as path: String, umask: mode_t?) -> Int32 {
+        let code = TargetMode.apply(to: descriptor, partPath, replacing: path, umask: umask)
         guard code == 0 else { return code }
         guard fsync(descriptor) == 0 else { return errno }
         return DurableName.rename(partPath, to: path)

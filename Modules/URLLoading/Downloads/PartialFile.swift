@@ -109,12 +109,14 @@ struct PartialFile: ~Copyable {
     }
 
     /// Syncs the file and gives it its name. Returns when both are durable.
-    consuming func commit() async throws(LoadError) {
+    ///
+    /// - Parameter umask: see ``TargetMode/apply(to:_:replacing:umask:)``.
+    consuming func commit(umask: mode_t?) async throws(LoadError) {
         let (descriptor, partPath, recordPath, path) = (descriptor, partPath, recordPath, path)
         let code = await FileThread.run { () -> Int32 in
             // Without its record, the file is never resumed under another name.
             unsafe unlink(recordPath)
-            return DownloadFile.publish(descriptor, partPath, as: path)
+            return DownloadFile.publish(descriptor, partPath, as: path, umask: umask)
         }
         guard code == 0 else { throw DownloadFile.failure("\(path) cannot be completed", code) }
     }

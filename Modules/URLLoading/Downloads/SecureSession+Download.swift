@@ -28,17 +28,22 @@ extension SecureSession {
     }
 
     /// As ``download(for:to:isolation:progress:keeping:)``, with the facts of the load; the body was read or discarded.
+    ///
+    /// - Parameter umask: of the process for which this one loads, which decides the mode of a new file; nil for this
+    ///   one's own.
     package func downloadResponse(
-        for request: LoadRequest, to path: String, keeping isKept: (HTTPResponse) -> Bool,
+        for request: LoadRequest, to path: String, keeping isKept: (HTTPResponse) -> Bool, umask: UInt32? = nil,
         isolation: isolated (any Actor)? = #isolation, progress: (TransferProgress) -> Void
     ) async throws(LoadError) -> LoadResponse {
         try await downloadResponse(
-            for: request, to: path, keeping: isKept, from: DownloadSource(session: self), progress: progress)
+            for: request, to: path, keeping: isKept, umask: umask, from: DownloadSource(session: self),
+            progress: progress)
     }
 
     func downloadResponse(
-        for request: LoadRequest, to path: String, keeping isKept: (HTTPResponse) -> Bool, from source: DownloadSource,
-        isolation: isolated (any Actor)? = #isolation, progress: (TransferProgress) -> Void
+        for request: LoadRequest, to path: String, keeping isKept: (HTTPResponse) -> Bool, umask: UInt32? = nil,
+        from source: DownloadSource, isolation: isolated (any Actor)? = #isolation,
+        progress: (TransferProgress) -> Void
     ) async throws(LoadError) -> LoadResponse {
         var request = request
         if !request.headerFields.contains(where: { $0.name == .acceptEncoding }) {
@@ -51,7 +56,7 @@ extension SecureSession {
         }
         let file = try DownloadFile.make(for: path)
         try await copy(response, to: file, progress: progress)
-        try await file.commit()
+        try await file.commit(umask: umask)
         return response
     }
 

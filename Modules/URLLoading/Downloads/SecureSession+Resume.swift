@@ -41,17 +41,22 @@ extension SecureSession {
 
     /// As ``resumeDownload(for:to:isolation:progress:keeping:)``, with the facts of the load; the body was read or
     /// discarded.
+    ///
+    /// - Parameter umask: of the process for which this one loads, which decides the mode of a new file; nil for this
+    ///   one's own.
     package func resumedResponse(
-        for request: LoadRequest, to path: String, keeping isKept: (HTTPResponse) -> Bool,
+        for request: LoadRequest, to path: String, keeping isKept: (HTTPResponse) -> Bool, umask: UInt32? = nil,
         isolation: isolated (any Actor)? = #isolation, progress: (TransferProgress) -> Void
     ) async throws(LoadError) -> LoadResponse {
         try await resumedResponse(
-            for: request, to: path, keeping: isKept, from: DownloadSource(session: self), progress: progress)
+            for: request, to: path, keeping: isKept, umask: umask, from: DownloadSource(session: self),
+            progress: progress)
     }
 
     func resumedResponse(
-        for request: LoadRequest, to path: String, keeping isKept: (HTTPResponse) -> Bool, from source: DownloadSource,
-        isolation: isolated (any Actor)? = #isolation, progress: (TransferProgress) -> Void
+        for request: LoadRequest, to path: String, keeping isKept: (HTTPResponse) -> Bool, umask: UInt32? = nil,
+        from source: DownloadSource, isolation: isolated (any Actor)? = #isolation,
+        progress: (TransferProgress) -> Void
     ) async throws(LoadError) -> LoadResponse {
         let fields = request.headerFields
         guard request.method == .get, request.body == nil, fields[.range] == nil, fields[.ifRange] == nil else {
@@ -63,7 +68,7 @@ extension SecureSession {
         var file = try PartialFile.open(for: path)
         switch try await goOn(request, from: source, file: &file, keeping: isKept, progress: progress) {
         case .whole(let response):
-            try await file.commit()
+            try await file.commit(umask: umask)
             return response
         case .notKept(let response):
             response.body.discard()
@@ -76,7 +81,7 @@ extension SecureSession {
             return response
         }
         try await copy(whole: response, to: request, file: &file, progress: progress)
-        try await file.commit()
+        try await file.commit(umask: umask)
         return response
     }
 

@@ -1,12 +1,17 @@
+internal import CLinux
 internal import Glibc
 
 /// The mode and owner of a file that a download has completed: those of the file that it replaces or, if there is none,
-/// those that the process's umask gives.
+/// those that the umask gives.
 enum TargetMode {
     /// Called before the file gets its name. Returns 0, or the error number.
-    static func apply(to descriptor: Int32, _ partPath: String, replacing path: String) -> Int32 {
+    ///
+    /// - Parameter umask: of the process for which this one loads; nil for this one's own.
+    static func apply(to descriptor: Int32, _ partPath: String, replacing path: String, umask: mode_t?) -> Int32 {
         var old = stat()
         guard unsafe stat(path, &old) == 0, old.st_mode & S_IFMT == S_IFREG else {
+            // A file system without modes refuses, and a directory's default ACL takes the place of the umask.
+            if let umask, !hasDefaultACL(beside: partPath), fchmod(descriptor, 0o666 & ~umask) == 0 { return 0 }
             return useDefault(for: descriptor, partPath)
         }
         var own = stat()
@@ -17,6 +22,11 @@ enum TargetMode {
         // Only root can give a file away. For other users the file becomes theirs, as after any replacement.
         if own.st_uid != old.st_uid { _ = fchown(descriptor, old.st_uid, gid_t.max) }
         return fchmod(descriptor, mode) == 0 ? 0 : errno
+    }
+
+    private static func hasDefaultACL(beside path: String) -> Bool {
+        let directory = String(path[..<(path.lastIndex(of: "/") ?? path.startIndex)])
+        return unsafe getxattr(directory, "system.posix_acl_default", nil, 0) >= 0
     }
 
     /// Applies the mode that the kernel gives a new file here, by the umask or the directory's default ACL. An empty

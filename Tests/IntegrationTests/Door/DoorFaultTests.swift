@@ -154,6 +154,36 @@ import Testing
         #expect(try await door.close() == 0)
     }
 
+    @Test func filesOfACommandGetTheModesThatItsCallerWouldGiveThem() async throws {
+        let world = try await DoorWorld.start()
+        let door = try await world.openDoor()
+        let script = """
+            cd "$1"
+            for mask in 077 002; do
+                umask $mask
+                "$2" fetch "$3/report.txt" --ca "$4" --store app -o $mask.txt && stat -c %a $mask.txt
+            done
+            """
+        let outcome = try await program(
+            "bash", "-c", script, "bash", world.site.folder.path, Programs.built("sallyport"), world.inside.url,
+            world.inside.authorityFile)
+        #expect(outcome.output == "600\n664\n", "\(outcome.output)\(outcome.error)")
+        #expect(try await door.close() == 0)
+    }
+
+    /// The door has no such descriptor, or another file under its number.
+    @Test func aDescriptorOfTheCallerIsNotSoughtInTheDoor() async throws {
+        let world = try await DoorWorld.start()
+        let door = try await world.openDoor()
+        let script = "\"$1\" fetch \"$2/report.txt\" --ca <(cat \"$3\") --store \"$4\"; echo $?"
+        let outcome = try await program(
+            "bash", "-c", script, "bash", Programs.built("sallyport"), world.inside.url, world.inside.authorityFile,
+            world.store)
+        #expect(outcome.output == "64\n" && outcome.error.contains("/dev/fd/"), "\(outcome.output)\(outcome.error)")
+        #expect(world.inside.log.isEmpty)
+        #expect(try await door.close() == 0)
+    }
+
     @Test func aCommandThatIsKilledTakesItsConnectionWithIt() async throws {
         let server = try TestServer { $0.awaitEnd() }
         let world = try await DoorWorld.start()

@@ -146,6 +146,25 @@ import Testing
         #expect(try directory.names == ["file", "made", "other"])
     }
 
+    /// The process of a door loads for others, whose umask is another one.
+    @Test(arguments: [0o002, 0o022, 0o027, 0o077] as [UInt32])
+    func aNewFileGetsTheModeByTheUmaskThatTheCallerNames(umask: UInt32) async throws {
+        for isResumable in [false, true] {
+            let (session, _) = session(StubAnswer(chunks: [[1]]))
+            let request = try LoadRequest.get("http://a.example/")
+            if isResumable {
+                _ = try await session.resumedResponse(
+                    for: request, to: target, keeping: { _ in true }, umask: umask, progress: { _ in })
+            } else {
+                _ = try await session.downloadResponse(
+                    for: request, to: target, keeping: { _ in true }, umask: umask, progress: { _ in })
+            }
+            #expect(try directory.mode("file") == 0o666 & ~umask)
+            #expect(try directory.names == ["file"])
+            unlink(target)
+        }
+    }
+
     /// While a file is being written, other users must not read what the target's mode will keep from them.
     @Test func anIncompleteFileIsReadableByItsOwnerOnly() async throws {
         let answer = StubAnswer(chunks: [[1], [2]])
