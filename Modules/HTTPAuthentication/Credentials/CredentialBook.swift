@@ -25,6 +25,8 @@ struct CredentialBook {
         let user: String
         /// The paths below which the credential may be sent without a challenge.
         var scopes: Set<String> = []
+        /// Whether the session of the scheme made the proof, so that the credential is of no use without a session.
+        var needsSession = false
         var number: UInt64
     }
 
@@ -64,7 +66,7 @@ struct CredentialBook {
             return nil
         }
         let path = url.target
-        let found = spaces.filter { $0.kind == .server && $1.credential != nil && Self.depth($1, path) > 0 }
+        let found = spaces.filter { $0.kind == .server && Self.depth($1, path) > 0 && isUsable($1, in: $0, principal) }
         // The deepest match: the path of one realm may lie within the path of another.
         return known(found.max { Self.depth($0.value, path) < Self.depth($1.value, path) }, of: principal)
     }
@@ -72,8 +74,15 @@ struct CredentialBook {
     /// The credential that a proxy may be sent without a challenge: the last one that it accepted.
     func known(forProxy origin: String, of principal: Principal) -> CredentialStorage.Known? {
         let spaces = accepted[Pair(principal: principal, origin: origin)] ?? [:]
-        let found = spaces.filter { $0.kind == .proxy && $1.credential != nil }
+        let found = spaces.filter { $0.kind == .proxy && isUsable($1, in: $0, principal) }
         return known(found.max { $0.value.number < $1.value.number }, of: principal)
+    }
+
+    /// Whether the credential can be sent without a challenge. A session that made room for another one has to be begun
+    /// again by a challenge.
+    private func isUsable(_ accepted: Accepted, in space: ProtectionSpace, _ principal: Principal) -> Bool {
+        guard accepted.credential != nil else { return false }
+        return !accepted.needsSession || sessions[Key(principal: principal, space: space)] != nil
     }
 
     private func known(
@@ -123,16 +132,22 @@ struct CredentialBook {
     /// Records that the server accepted a credential. If the principal became another user there meanwhile, by a load
     /// that ran beside this one, it stays that user.
     ///
+    /// - Parameter needsSession: whether the session of the scheme made the proof. It counts as used now, so that the
+    ///   sessions that are used least recently make room for others.
     /// - Returns: whether the space had accepted none of the principal's before.
     mutating func accepted(
-        _ credential: Credential, for space: ProtectionSpace, of principal: Principal, scopes: [String]
+        _ credential: Credential, for space: ProtectionSpace, of principal: Principal, scopes: [String],
+        needsSession: Bool
     ) -> Bool {
         let user = user(in: space, of: principal) ?? credential.user
         guard user == credential.user else { return false }
         let known = self[space, of: principal].flatMap { $0.user == user ? $0 : nil }
         var accepted = known ?? Accepted(user: user, number: 0)
         count += 1
-        accepted.number = count
+        let number = count
+        sessions[Key(principal: principal, space: space)]?.number = number
+        accepted.number = number
+        accepted.needsSession = needsSession
         accepted.credential = credential.persistence == .none ? nil : credential
         for scope in scopes where accepted.scopes.count < Self.limit { accepted.scopes.insert(scope) }
         self[space, of: principal] = accepted

@@ -192,16 +192,18 @@ public actor CredentialStorage: InstancePart {
 
     /// The server accepted a credential.
     ///
-    /// - Parameter start: the ``generation`` in which the load began; if credentials were removed since then, the
-    ///   credential is not kept. The server and the user are noted all the same: the load's cookies and answer are
-    ///   kept, and the next clearing removes them.
+    /// - Parameters:
+    ///   - needsSession: whether the session of the scheme made the proof.
+    ///   - start: the ``generation`` in which the load began; if credentials were removed since then, the credential is
+    ///     not kept. The server and the user are noted all the same: the load's cookies and answer are kept, and the
+    ///     next clearing removes them.
     func accepted(
         _ credential: Credential, for space: ProtectionSpace, of principal: Principal, scopes: [String],
-        since start: UInt64
+        needsSession: Bool = false, since start: UInt64
     ) {
         guard start == generation else { return storeLate(credential.user, in: space, of: principal) }
         // Loads with a proof come here each time, and pay for the list of places at the first only.
-        if book.accepted(credential, for: space, of: principal, scopes: scopes) {
+        if book.accepted(credential, for: space, of: principal, scopes: scopes, needsSession: needsSession) {
             store(credential.user, in: space, of: principal)
         }
         publish()

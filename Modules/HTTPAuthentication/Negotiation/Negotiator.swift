@@ -229,6 +229,6 @@ struct Negotiator {
         let learnsScopes = challenger.kind == .server && negotiation.wasAsked
         let scopes = learnsScopes ? await session.scopes(of: original.url) : []
         await credentials.accepted(
-            last.credential, for: last.space, of: principal, scopes: scopes, since: generation)
+            last.credential, for: last.space, of: principal, scopes: scopes, needsSession: true, since: generation)
     }
 }

@@ -363,16 +363,40 @@ struct DigestStageTests {
         #expect(error?.code == .invalidRequest)
     }
 
-    @Test func sessionsOfRealmsThatAServerMakesUpAreForgotten() async {
-        for number in 0...CredentialBook.limit {
-            let space = ProtectionSpace(origin: "https://a.example:443", realm: "\(number)", method: .digest)
-            _ = await storage.session(for: space, of: .instance) {
-                DigestSession(DigestChallenge(ChallengeParser.parse(["Digest realm=r, nonce=n"])[0])!) { "c" }
-            }
+    // MARK: More spaces than are kept
+
+    /// The session of a realm that a server makes up.
+    private func makeSession(_ number: Int) async {
+        let space = ProtectionSpace(origin: "https://a.example:443", realm: "\(number)", method: .digest)
+        _ = await storage.session(for: space, of: .instance) {
+            DigestChallenge(ChallengeParser.parse(["Digest realm=r, nonce=n"])[0]).map { DigestSession($0) { "c" } }
         }
+    }
+
+    @Test func sessionsOfRealmsThatAServerMakesUpAreForgotten() async {
+        for number in 0...CredentialBook.limit { await makeSession(number) }
         let first = ProtectionSpace(origin: "https://a.example:443", realm: "0", method: .digest)
         let second = ProtectionSpace(origin: "https://a.example:443", realm: "1", method: .digest)
         #expect(await storage.session(for: first, of: .instance) { nil } == nil)
         #expect(await storage.session(for: second, of: .instance) { nil } != nil)
+    }
+
+    @Test func aSpaceWhoseSessionIsForgottenIsAskedForAgain() async throws {
+        let server = DigestServer()
+        #expect(try await status(server) == 200)
+        for number in 0..<CredentialBook.limit { await makeSession(number) }
+        #expect(try await status(server) == 200)
+        #expect(try await status(server) == 200)
+        #expect(server.seen.map(\.user) == [nil, "ann", nil, "ann", "ann"])
+    }
+
+    @Test func theSessionThatIsUsedLeastRecentlyIsForgotten() async throws {
+        let server = DigestServer()
+        #expect(try await status(server) == 200)
+        for number in 1..<CredentialBook.limit { await makeSession(number) }
+        #expect(try await status(server) == 200)
+        await makeSession(CredentialBook.limit)
+        #expect(try await status(server) == 200)
+        #expect(server.seen.map(\.user) == [nil, "ann", "ann", "ann"])
     }
 }
