@@ -143,7 +143,7 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
     ],
     targets: [
-        // Level 0: C shims, each for one module; CLinux for two, CPKCS11 for both plugins of PKCS #11.
+        // Level 0: C shims, each for one module; CLinux for several, CPKCS11 for both plugins of PKCS #11.
         .systemLibrary(name: "CLinux", path: "Modules/CLinux"),
         .systemLibrary(name: "CNetlink", path: "Modules/CNetlink"),
         .systemLibrary(name: "CDoor", path: "Modules/CDoor"),
@@ -238,7 +238,8 @@ let package = Package(
             "URLLoading", touching: .touchesC,
             dependencies: [
                 "SallyportBase", "SallyportConnecting", "SallyportCore", "SallyportLoading", "SallyportEventLoop",
-                "SallyportTransport", "CLinux", "CZlib", .configuration, .crypto, .logging, .httpTypes, .metrics, .tracing,
+                "SallyportTransport", "CLinux", "CZlib", .configuration, .crypto, .logging, .httpTypes, .metrics,
+                .tracing,
                 .instrumentation,
             ]),
 
@@ -267,7 +268,7 @@ let package = Package(
             "Kerberos", touching: .touchesC,
             dependencies: [
                 "SallyportBase", "SallyportCore", "SallyportLoading", "SallyportHTTPAuthentication",
-                "SallyportSecureStore", "SallyportWire", "CKerberos", .logging, .httpTypes,
+                "SallyportSecureStore", "SallyportWire", "CKerberos", "CLinux", .logging, .httpTypes,
             ]),
 
         module(

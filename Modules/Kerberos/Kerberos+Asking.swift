@@ -204,17 +204,32 @@ extension Kerberos {
 
     // MARK: Exchanges
 
-    /// Runs outside the actor: deriving keys from passwords takes long, and other calls must not wait for it.
-    @concurrent private nonisolated func run(_ talk: sending KDCTalk) async throws(KerberosError) -> Ticket {
+    /// Runs outside the actor, so that no other call waits for it.
+    @concurrent private nonisolated func run(_ talk: KDCTalk) async throws(KerberosError) -> Ticket {
         var answer: [UInt8] = []
         // A few messages are normal: pre-authentication, referrals from realm to realm.
         for _ in 0..<Self.maximumMessages {
-            switch try talk.step(answer) {
+            switch try await step(of: talk, answer) {
             case .done: return try talk.ticket()
             case .send(let message, let realm): answer = try await client.answer(to: message, of: realm)
             }
         }
         throw KerberosError(.kdcProtocol, "The KDCs wanted more than \(Self.maximumMessages) messages for one ticket.")
+    }
+
+    /// A step that may take long has a thread of its own: KDCs that ask for it must not hold up the cooperative pool,
+    /// and so all other tasks.
+    private nonisolated func step(of talk: KDCTalk, _ answer: [UInt8]) async throws(KerberosError) -> KDCTalk.Step {
+        guard talk.hashesPassword, !answer.isEmpty else { return try talk.step(answer) }
+        let result = await OwnThread.result("krb5-password") { () -> Result<KDCTalk.Step, KerberosError> in
+            do throws(KerberosError) {
+                return .success(try talk.step(answer))
+            } catch {
+                return .failure(error)
+            }
+        }
+        guard let result else { throw KerberosError(.other, "A thread for krb5 could not be started.") }
+        return try result.get()
     }
 
     private static let maximumMessages = 16

@@ -257,6 +257,48 @@ struct RealmTests {
         await app.loading.shutdown()
     }
 
+    /// Else a KDC that lets it be hashed very often would hold up the threads of all tasks.
+    @Test func aPasswordIsHashedOnAThreadOfItsOwn() async throws {
+        let asked = Lock(0)
+        let server = try TestServer { connection in
+            let number = asked.withLock { asked in
+                asked += 1
+                return asked
+            }
+            _ = connection.read()
+            // The message that follows the hashing gets no answer.
+            if number == 1 { connection.write(KDCClient.framed(Self.demand(hashedTimes: [0, 0x10, 0, 0]))) }
+        }
+        let app = try KerberosApp([], others: ["EXAMPLE.TEST": [try server.endpoint]])
+        let waiting = Task { try await app.ticket("localhost", "ann@EXAMPLE.TEST", "secret") }
+        #expect(try await eventually { (try? ThreadSleeps.count(of: "krb5-password")) != nil })
+        await #expect(throws: KerberosError(.kdcUnreachable, "")) { try await waiting.value }
+        #expect(asked.withLock { $0 } == 2)
+        await app.loading.shutdown()
+    }
+
+    /// KRB-ERROR (RFC 4120 §5.9.1): the time has to be sent encrypted with the password's key, of AES-256.
+    ///
+    /// - Parameter count: how often the password is hashed, four bytes (RFC 3962 §4).
+    private static func demand(hashedTimes count: [UInt8]) -> [UInt8] {
+        func number(_ value: UInt8) -> [UInt8] { DERWriter.element(0x02, [value]) }
+        func text(_ text: String) -> [UInt8] { DERWriter.element(0x1b, Array(text.utf8)) }
+        func part(_ number: UInt8, _ contents: [UInt8]) -> [UInt8] { DERWriter.element(0xa0 + number, contents) }
+        func sequence(_ contents: [UInt8]) -> [UInt8] { DERWriter.element(0x30, contents) }
+        func bytes(_ contents: [UInt8]) -> [UInt8] { DERWriter.element(0x04, contents) }
+        func data(_ kind: UInt8, _ value: [UInt8]) -> [UInt8] {
+            sequence(part(1, number(kind)) + part(2, bytes(value)))
+        }
+        let keys = sequence(sequence(part(0, number(18)) + part(1, text("salt")) + part(2, bytes(count))))
+        let names = sequence(text("krbtgt") + text("EXAMPLE.TEST"))
+        var fields = part(0, number(5)) + part(1, number(30))
+        fields += part(4, DERWriter.element(0x18, Array("20300101000000Z".utf8))) + part(5, number(0))
+        fields += part(6, number(25)) + part(9, text("EXAMPLE.TEST"))
+        fields += part(10, sequence(part(0, number(2)) + part(1, names)))
+        fields += part(12, bytes(sequence(data(19, keys) + data(2, []))))
+        return DERWriter.element(0x7e, sequence(fields))
+    }
+
     /// Another realm's KDC answers for this one.
     @Test func aRealmThatLiesGetsNoPassword() async throws {
         let liar = try await TestKDC.start(realm: "EXAMPLE.TEST")

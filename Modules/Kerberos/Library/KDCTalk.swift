@@ -3,22 +3,27 @@ internal import SallyportCore
 
 /// An exchange of messages with KDCs that ends with a ticket. Without I/O. It has its own context.
 @safe
-final class KDCTalk {
-    enum Step {
+final class KDCTalk: @unchecked Sendable {
+    // SAFETY: one task has it at a time, and waits for the end of each step, on whatever thread that runs.
+    enum Step: Sendable {
         case send([UInt8], realm: String)
         case done
     }
 
     private let context: KerberosContext
     private let handle: OpaquePointer
+    /// Whether a step may take long: the KDC says how often a password is hashed for its key (RFC 3962 §4). libkrb5
+    /// does it up to 2²⁴ times, which takes half a minute, and cannot be stopped.
+    let hashesPassword: Bool
 
     private init(
-        _ context: KerberosContext, _ begin: (inout OpaquePointer?) -> Int32
+        _ context: KerberosContext, hashesPassword: Bool, _ begin: (inout OpaquePointer?) -> Int32
     ) throws(KerberosError) {
         var made: OpaquePointer?
         try context.check(unsafe begin(&made))
         guard let made = unsafe made else { throw KerberosError(.other, "krb5 began nothing.") }
         self.context = context
+        self.hashesPassword = hashesPassword
         unsafe handle = made
     }
 
@@ -29,7 +34,7 @@ final class KDCTalk {
         _ user: KerberosUser, with secret: SignInSecret, isForwardable: Bool
     ) throws(KerberosError) -> KDCTalk {
         let context = try KerberosContext()
-        return try unsafe KDCTalk(context) { made in
+        return try unsafe KDCTalk(context, hashesPassword: secret.isPassword) { made in
             unsafe user.krb5Name.withCString { name in
                 unsafe secret.withCString { text in
                     var who = unsafe sk_sign_in(
@@ -44,7 +49,7 @@ final class KDCTalk {
     /// Requests a ticket for a service (§3.3).
     static func ask(for service: ServiceName, with granting: Ticket) throws(KerberosError) -> KDCTalk {
         let context = try KerberosContext(offset: granting.offset)
-        return try unsafe KDCTalk(context) { made in
+        return try unsafe KDCTalk(context, hashesPassword: false) { made in
             unsafe sk_talk_ask(context.handle, granting.handle, service.service, service.host, &made)
         }
     }

@@ -45,7 +45,8 @@ final class BlockingKDC: @unchecked Sendable {
         with client: KDCClient, offset: Int32, _ call: @escaping Call
     ) async throws(KerberosError) -> Ticket {
         let kdc = unsafe BlockingKDC(offset: offset, call)
-        guard kdc.start() else { throw KerberosError(.other, "A thread for krb5 could not be started.") }
+        let hasStarted = OwnThread.start("krb5-kdc") { kdc.work() }
+        guard hasStarted else { throw KerberosError(.other, "A thread for krb5 could not be started.") }
         var failure: KerberosError?
         while true {
             switch await kdc.next() {
@@ -83,24 +84,6 @@ final class BlockingKDC: @unchecked Sendable {
     }
 
     // MARK: The thread's side
-
-    private func start() -> Bool {
-        var thread = pthread_t()
-        let kept = unsafe Unmanaged.passRetained(self)
-        let result = unsafe pthread_create(
-            &thread, nil,
-            { pointer in
-                guard let pointer = unsafe pointer else { return nil }
-                unsafe Unmanaged<BlockingKDC>.fromOpaque(pointer).takeRetainedValue().work()
-                return nil
-            }, kept.toOpaque())
-        guard result == 0 else {
-            unsafe kept.release()
-            return false
-        }
-        pthread_detach(thread)
-        return true
-    }
 
     private func work() {
         do throws(KerberosError) {
