@@ -65,6 +65,17 @@ struct AuthenticationStageTests {
         #expect(challenge.proposedCredential == nil && app.challenges.last?.proposedCredential == Self.good)
     }
 
+    @Test func pathsBelowAKnownOneTakeNoRoomOfOthers() async throws {
+        let app = StubResponder([.use(Self.good)])
+        #expect(try await load(asking: app) == 200)
+        for number in 0..<CredentialBook.limit {
+            #expect(try await load("https://a.example/docs/\(number)/a") == 200)
+        }
+        #expect(try await load("https://a.example/other/a", asking: app) == 200)
+        #expect(try await load("https://a.example/other/b", asking: app) == 200)
+        #expect(server.users.suffix(3) == [nil, "ann", "ann"])
+    }
+
     @Test func anotherOriginIsAskedAnew() async throws {
         let app = StubResponder([.use(Self.good)])
         #expect(try await load(asking: app) == 200)

@@ -216,8 +216,10 @@ struct Negotiator {
     /// The load got a response that is not a challenge; any answer to its proof was examined.
     mutating func succeeded() async {
         guard let last = negotiation.succeeded() else { return }
+        // What was sent unasked went to a path that was already known.
+        let learnsScopes = challenger.kind == .server && negotiation.wasAsked
         guard let session else {
-            let scope = stage.schemes[last.space.method]?.scope(of: original.url)
+            let scope = learnsScopes ? stage.schemes[last.space.method]?.scope(of: original.url) : nil
             await credentials.accepted(
                 last.credential, for: last.space, of: principal, scopes: scope.map { [$0] } ?? [],
                 since: generation)
@@ -225,8 +227,6 @@ struct Negotiator {
         }
         // No proof was made for a response from the cache.
         guard let signature, await signature.isMade else { return }
-        // An unasked proof was sent to a path that was already known.
-        let learnsScopes = challenger.kind == .server && negotiation.wasAsked
         let scopes = learnsScopes ? await session.scopes(of: original.url) : []
         await credentials.accepted(
             last.credential, for: last.space, of: principal, scopes: scopes, needsSession: true, since: generation)
