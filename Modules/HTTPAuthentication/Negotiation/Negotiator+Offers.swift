@@ -10,9 +10,9 @@ extension Negotiator {
         var (spaces, offers): ([ProtectionSpace], [ProtectionSpace: [OfferedScheme]]) = ([], [:])
         for offer in challenges(of: head) {
             let space = offer.space
-            guard let scheme = await scheme(for: space), scheme.takes(offer.offered),
-                mayBind || !stage.isOfConnection(space.method)
-            else { continue }
+            guard let scheme = await scheme(for: space), scheme.takes(offer.offered), mayUse(space.method) else {
+                continue
+            }
             if offers[space] == nil { spaces.append(space) }
             offers[space, default: []].append(offer.offered)
         }
@@ -63,6 +63,9 @@ extension Negotiator {
             return Negotiation.Offer(space: space, offered: offered)
         }
     }
+
+    /// Whether the way to the server allows the method: one that authenticates a connection needs one that leads there.
+    func mayUse(_ method: AuthenticationMethod) -> Bool { mayBind || !stage.isOfConnection(method) }
 
     /// Whether one connection reaches from here to the server, so that it can be authenticated for the user.
     private var mayBind: Bool { challenger.kind == .server && !isForwarded }

@@ -67,7 +67,7 @@ struct Negotiator {
             case .server: await credentials.known(for: original.url, of: principal)
             case .proxy: await credentials.known(forProxy: challenger.origin, of: principal)
             }
-        guard let known, known.isOf(challenger.credential) else { return nil }
+        guard let known, known.isOf(challenger.credential), mayUse(known.space.method) else { return nil }
         session = known.session
         let offer = Negotiation.Offer(space: known.space, offered: OfferedScheme(name: known.space.method.name))
         do throws(LoadError) {

@@ -245,4 +245,11 @@ struct NTLMStageTests {
         #expect(try await load(server, "http://a.example/", proxies: proxies()) == 401)
         #expect(legs(server) == [0])
     }
+
+    @Test func throughAProxyThatForwardsNothingIsProvedUnaskedEither() async throws {
+        let server = NTLMServer()
+        #expect(try await load(server, "http://a.example/") == 200)
+        #expect(try await load(server, "http://a.example/", proxies: proxies(), session: "2") == 401)
+        #expect(legs(server) == [0, 1, 3, 0])
+    }
 }
