@@ -15,10 +15,16 @@ final class OutputFile: Sendable {
             number = nil
             return
         }
-        let workplace = Workplace.current
-        let opened = try path == "-" ? workplace.output : open(workplace.path(path), O_WRONLY | O_CLOEXEC)
+        let opened = try path == "-" ? Workplace.current.output : Self.opened(path)
         guard opened >= 0 else { throw Self.failure(path, errno) }
         number = opened
+    }
+
+    /// What a descriptor of this process leads to is written at its end, as with the descriptor: `/dev/stdout` may be a
+    /// file to which something was written already.
+    private static func opened(_ path: String) throws(CommandFailure) -> Int32 {
+        let place = try Workplace.current.path(path)
+        return open(place, O_WRONLY | O_CLOEXEC | (ProcessPath.contains(place) ? O_APPEND : 0))
     }
 
     deinit { if isOwned, let number { close(number) } }
@@ -32,11 +38,12 @@ final class OutputFile: Sendable {
         CommandFailure(.inputOutput, name: "file", "The output cannot be written: \(SystemText.of(number)).")
     }
 
-    /// Whether a whole file may be put in the place of what is there: a device or a pipe is written to instead, and `-`
-    /// is standard output.
+    /// Whether a whole file may be put in the place of what is there: a device, a pipe and what a descriptor of this
+    /// process leads to, such as `/dev/stdout`, are written to instead, and `-` is standard output.
     static func canBeReplaced(_ path: String) throws(CommandFailure) -> Bool {
         guard path != "-" else { return false }
         let place = try Workplace.current.path(path)
+        guard !ProcessPath.contains(place) else { return false }
         let real = URL(filePath: place).resolvingSymlinksInPath().path
         let attributes = try? FileManager.default.attributesOfItem(atPath: real)
         return attributes.map { $0[.type] as? FileAttributeType == .typeRegular } ?? true

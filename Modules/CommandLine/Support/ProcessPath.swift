@@ -1,3 +1,4 @@
+import Foundation
 import Glibc
 
 /// Paths that mean something else in each process: its descriptors (`/dev/stdin`, `/dev/fd/3`, bash's `<(…)`), its
@@ -7,8 +8,9 @@ enum ProcessPath {
     /// As many symbolic links as the system follows (path_resolution(7)).
     private static let linkLimit = 40
 
-    /// Whether an absolute path leads to such a place, directly or by symbolic links.
+    /// Whether a path leads to such a place, directly or by symbolic links.
     static func contains(_ path: String) -> Bool {
+        let path = path.hasPrefix("/") ? path : "\(FileManager.default.currentDirectoryPath)/\(path)"
         // The components that are still to be gone, the next one at the end.
         var rest = components(of: path)
         var place: [String] = []
