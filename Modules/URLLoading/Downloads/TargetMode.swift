@@ -1,5 +1,6 @@
 internal import CLinux
 internal import Glibc
+internal import SallyportBase
 
 /// The mode and owner of a file that a download has completed: those of the file that it replaces or, if there is none,
 /// those that the umask gives.
@@ -25,8 +26,7 @@ enum TargetMode {
     }
 
     private static func hasDefaultACL(beside path: String) -> Bool {
-        let directory = String(path[..<(path.lastIndex(of: "/") ?? path.startIndex)])
-        return unsafe getxattr(directory, "system.posix_acl_default", nil, 0) >= 0
+        unsafe getxattr(PathParts(path).directory, "system.posix_acl_default", nil, 0) >= 0
     }
 
     /// Applies the mode that the kernel gives a new file here, by the umask or the directory's default ACL. An empty
