@@ -62,12 +62,11 @@ extension Connector {
         later.closeTimeout = settings.closeTimeout
         later.recorder = questions.recorder
         later.period = period
-        let answerTimeout = ContinuousClock.now.duration(to: questions.deadline)
         later.startTLS = { start throws(LoadError) in
-            var (start, questions) = (start, questions)
+            var start = start
             if start.applicationProtocols == nil { start.applicationProtocols = request.applicationProtocols }
-            questions.deadline = min(.now + answerTimeout, request.deadline ?? .now + answerTimeout)
-            try await self.startTLS(start, on: tunnel, with: settings, asking: questions)
+            try await self.startTLS(
+                start, on: tunnel, with: settings, asking: questions.renewed(until: request.deadline))
         }
         return ByteStream(over: tunnel, later)
     }

@@ -47,9 +47,8 @@ package struct ConnectorTunnels: RoutedTunnels {
         opening.connectTimeout = request.connectTimeout ?? settings.connectTimeout
         (opening.idleTimeout, opening.countsPauses) = (request.idleTimeout, false)
         opening.deadline = request.deadline
-        let limit = ContinuousClock.now + answerTimeout
         var questions = ConnectionQuestions(
-            by: responder, principal: principal ?? settings.principal, until: min(limit, request.deadline ?? limit),
+            by: responder, principal: principal ?? settings.principal, within: answerTimeout, until: request.deadline,
             logger: logger)
         questions.recorder = .init(of: opening, for: onRecord)
         return try await connector.stream(opening, with: settings, asking: questions)
