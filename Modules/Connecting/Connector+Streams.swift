@@ -78,13 +78,15 @@ extension Connector {
         try settings.permission?.check()
         var way = try way(to: tunnel.endpoint, isSecure: true, with: settings)
         if let second = way.bySecondary, second.relay?.cluster == tunnel.openConnection.cluster { way = second }
-        try await tunnel.prepareTLS()
+        try await tunnel.prepareTLS(within: start.timeout)
         do throws(LoadError) {
             guard way.relay?.cluster == tunnel.openConnection.cluster else { throw Self.ledElsewhere }
             var dialogue = HandshakeDialogue(
                 with: tunnel.endpoint, asking: questions, settings, settings.path(of: questions.principal, by: way),
                 self, canReconnect: false)
-            try await dialogue.run { path throws(LoadError) in try await tunnel.handshake(via: path, start) }
+            try await dialogue.run { path throws(LoadError) in
+                try await tunnel.handshake(via: path, start.applicationProtocols ?? [])
+            }
         } catch {
             questions.recorder?.ended(.failed(error))
             tunnel.reset()

@@ -329,6 +329,24 @@ struct StartTLSTests {
         #expect(try await eventually { server.openConnections == 0 })
     }
 
+    /// The stream has neither an idle time-out nor a lifetime that would end it.
+    @Test func aServerThatDoesNotReadWhatCameBeforeIsGivenUp() async throws {
+        let server = try server(before: { connection in
+            // Nothing is read until the client's reset has come.
+            var end = pollfd(fd: connection.descriptor, events: 0, revents: 0)
+            _ = poll(&end, 1, 30_000)
+        })
+        let stream = try await consented(server)
+        // More than the buffers of two sockets hold.
+        stream.channel.send(payload(16_000_000))
+        let error = await #expect(throws: LoadError.self) {
+            try await stream.startTLS(TLSStart(timeout: .milliseconds(200)))
+        }
+        #expect(error?.code == .idleTimeout && error?.step == .serverTLS, "\(String(describing: error))")
+        await #expect(throws: LoadError(.idleTimeout, "")) { try await stream.write("x") }
+        #expect(try await eventually { server.openConnections == 0 })
+    }
+
     @Test(arguments: [false, true])
     func aConnectionThatEndsInTheHandshakeIsLost(_ isRelayed: Bool) async throws {
         let relay = isRelayed ? try world.relayed() : nil

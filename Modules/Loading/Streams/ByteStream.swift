@@ -116,15 +116,16 @@ public final class ByteStream: Sendable {
     /// For the same reason there is no second attempt with lower TLS versions: lower versions that the settings add are
     /// offered only if neither TLS 1.2 nor 1.3 is allowed.
     ///
-    /// Any failure after the handshake has begun, and cancelling the task, resets the stream.
+    /// Any failure after the handshake has begun, the end of ``TLSStart/timeout`` and cancelling the task reset the
+    /// stream.
     ///
     /// - Throws: `protocolViolation`, with ``UnreadBytes`` as the underlying error, if the server's side has sent bytes
     ///   that were not read: an attacker on the network path may have inserted them, so that they would be taken for
     ///   bytes protected by TLS (CVE-2011-0411); the stream is reset. `invalidRequest` if TLS is in use or being begun
     ///   already, if our side was ended, and while another task reads or writes; the stream stays as it was. Otherwise
     ///   as for a connection with TLS from the start: `serverNotTrusted`, `clientCertificateRefused`,
-    ///   `noCommonTLSVersion`, `tlsFailed`, `connectionLost`, `idleTimeout` if the handshake took longer than
-    ///   ``TLSStart/timeout``, `refusedByPolicy`, `withdrawn`, `cancelled`.
+    ///   `noCommonTLSVersion`, `tlsFailed`, `connectionLost`, `idleTimeout` if the handshake, with what is sent before
+    ///   it, took longer than ``TLSStart/timeout``, `refusedByPolicy`, `withdrawn`, `cancelled`.
     public func startTLS(_ start: TLSStart = TLSStart()) async throws(LoadError) { try await settings.startTLS(start) }
 
     // MARK: Ends

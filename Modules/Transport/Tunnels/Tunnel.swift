@@ -103,20 +103,25 @@ package final class Tunnel: ByteChannel {
 extension Tunnel {
     /// Sends what was written, and stops all other reading and sending until ``handshake(via:_:)``.
     ///
-    /// - Throws: the reason why TLS cannot begin now. The tunnel is unchanged, unless unread bytes have arrived.
-    package func prepareTLS() async throws(LoadError) {
-        try await secure { .prepare($0) }
+    /// - Parameter time: for this and all handshakes together, not counting the time between the calls. If it is over,
+    ///   the tunnel ends.
+    /// - Throws: the reason why TLS cannot begin now. The tunnel is unchanged, unless unread bytes have arrived or the
+    ///   time is over.
+    package func prepareTLS(within time: Duration) async throws(LoadError) {
+        try await secure { .prepare(within: time, $0) }
     }
 
     /// Makes a TLS handshake with the server, or continues one that is held. If the handshake raises a question, the
     /// error contains it, and the next call continues with the decision in its path. Any other failure ends the tunnel.
     ///
-    /// - Parameter path: only its settings for TLS with the server are used.
-    package func handshake(via path: ConnectionPath, _ start: TLSStart) async throws(LoadError) {
-        guard let protocols = ApplicationProtocols.wire(start.applicationProtocols ?? []) else {
+    /// - Parameters:
+    ///   - path: only its settings for TLS with the server are used.
+    ///   - applicationProtocols: as in ``TLSStart/applicationProtocols``.
+    package func handshake(via path: ConnectionPath, _ applicationProtocols: [String]) async throws(LoadError) {
+        guard let protocols = ApplicationProtocols.wire(applicationProtocols) else {
             throw LoadError(.invalidRequest, at: .serverTLS, "A name of ALPN has 1 to 255 bytes.")
         }
-        let handshake = TunnelHandshake(path: path, applicationProtocols: protocols, timeout: start.timeout)
+        let handshake = TunnelHandshake(path: path, applicationProtocols: protocols)
         try await secure { .handshake(handshake, $0) }
     }
 

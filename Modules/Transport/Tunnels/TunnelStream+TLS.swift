@@ -5,20 +5,23 @@ internal import SallyportLoading
 /// TLS that begins on an open tunnel. Runs on the loop.
 extension TunnelStream {
     func secure(_ order: TunnelSecuring.Order) {
-        guard pool != nil, !isLost else { return ends.refuse(order) }
+        guard let pool, !isLost else { return ends.refuse(order) }
         switch order {
-        case .prepare(let continuation): prepare(continuation)
+        case .prepare(let time, let continuation): prepare(within: time, on: pool, continuation)
         case .handshake(let handshake, let continuation): begin(handshake, continuation)
         }
     }
 
     /// Sends what was written before; what is written from now on waits for the handshake.
-    private func prepare(_ continuation: @escaping TunnelSecuring.Continuation) {
+    private func prepare(
+        within time: Duration, on pool: Pool, _ continuation: @escaping TunnelSecuring.Continuation
+    ) {
         if let refusal { return continuation(.failure(refusal)) }
         wire.beginSending()
         while case .bytes(let bytes) = up.take(upTo: .max) { unsent += bytes }
-        securing = TunnelSecuring(continuation: continuation)
+        securing = TunnelSecuring(within: time, from: pool.now, continuation)
         if let failure = unreadBytes() { return lose(failure, isReset: true) }
+        pool.watchdog.watch(opening)
         goOnSecuring()
     }
 
@@ -58,9 +61,8 @@ extension TunnelStream {
         guard let pool, case .held? = securing?.step else {
             return continuation(.failure(LoadError(.invalidRequest, at: .serverTLS, "No handshake is due.")))
         }
-        securing?.step = .handshaking
-        securing?.continuation = continuation
-        securing?.limit = pool.now.advanced(by: handshake.timeout)
+        let now = pool.now
+        securing?.shakeHands(at: now, continuation)
         let host = opening.request.endpoint.host
         let settings = handshake.settings(with: host)
         if let record = securing?.record {
@@ -91,18 +93,21 @@ extension TunnelStream {
             case .ended, .failed: return fail()
             }
         }
+        hold(.success(()))
+    }
+
+    /// Nothing happens until the caller, who gets the result, decides what is next.
+    private func hold(_ result: Result<Void, LoadError>) {
         wait(for: [])
-        securing?.hold()?(.success(()))
+        guard let now = pool?.now else { return }
+        securing?.hold(at: now)?(result)
     }
 
     private func shakeHands() {
         switch wire.handshake() {
         case .waits(let interest): wait(for: interest)
         case .done(let tls): secured(tls)
-        case .held:
-            wait(for: [])
-            let failure = failure(isLost: false, "something is in question")
-            securing?.hold()?(.failure(failure))
+        case .held: hold(.failure(failure(isLost: false, "something is in question")))
         case .failed(let isLost, let reason): lose(failure(isLost: isLost, reason), isReset: false)
         }
     }
