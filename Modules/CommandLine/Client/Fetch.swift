@@ -29,18 +29,19 @@ struct Fetch {
         for var request in try await input.result(of: { [command] in try command.requests() }) {
             if credential != nil { request.options.credential = credential }
             request.options.isRecorded = true
-            let report: FetchReport
+            let loaded: (report: FetchReport, hasFailed: Bool)
             do {
-                report = try await load(request)
+                loaded = try await load(request)
             } catch let error as LoadError {
                 // The command may have several URLs. Others than these have no server to name.
                 let failure = CommandFailure(error)
                 throw request.url.endpoint == nil ? failure : failure.about(request.url.redacted)
             }
-            reports.append(report)
-            guard !command.fail || report.status < 400 else {
+            reports.append(loaded.report)
+            guard !loaded.hasFailed else {
                 throw CommandFailure(
-                    .httpFailure, name: "httpStatus", "\(report.url) answered with \(report.status).")
+                    .httpFailure, name: "httpStatus",
+                    "\(loaded.report.url) answered with \(loaded.report.status).")
             }
         }
     }
@@ -51,7 +52,8 @@ struct Fetch {
         StandardStreams.output(text)
     }
 
-    private func load(_ request: LoadRequest) async throws -> FetchReport {
+    /// - Returns: `hasFailed` if the answer ends the command, by `--fail`.
+    private func load(_ request: LoadRequest) async throws -> (report: FetchReport, hasFailed: Bool) {
         let start = ContinuousClock.now
         note("> \(request.method.rawValue) \(request.url.redacted)")
         if let file = command.file, try OutputFile.canBeReplaced(file) {
@@ -61,12 +63,14 @@ struct Fetch {
         tellHead(of: response)
         guard isWanted(response.head) else {
             response.body.discard()
-            return FetchReport(
+            let report = FetchReport(
                 response, bytes: 0, sha256: Self.emptySum, file: nil, duration: start.duration(to: .now))
+            return (report, true)
         }
         let (count, sum) = try await copy(response.body)
-        return FetchReport(
+        let report = FetchReport(
             response, bytes: count, sha256: sum, file: command.file, duration: start.duration(to: .now))
+        return (report, false)
     }
 
     /// With `--fail`, the body of an error is not written.
@@ -92,7 +96,7 @@ struct Fetch {
 
     private func download(
         _ request: LoadRequest, to file: String, since start: ContinuousClock.Instant
-    ) async throws -> FetchReport {
+    ) async throws -> (report: FetchReport, hasFailed: Bool) {
         let shows = StandardStreams.errorIsTerminal && !command.output.json && !command.verbose
         var bar = ProgressBar()
         var count: Int64 = 0
@@ -103,17 +107,18 @@ struct Fetch {
         }
         let place = try Workplace.current.path(file)
         let umask = Workplace.current.umask
-        let response =
+        let result =
             command.goesOn
-            ? try await session.resumedResponse(
+            ? try await session.resumedResult(
                 for: request, to: place, keeping: isWanted, umask: umask, progress: tell)
-            : try await session.downloadResponse(
+            : try await session.downloadResult(
                 for: request, to: place, keeping: isWanted, umask: umask, progress: tell)
-        tellHead(of: response)
-        let isKept = isWanted(response.head)
-        return FetchReport(
-            response, bytes: count, sha256: isKept ? try OutputFile.sum(of: file) : Self.emptySum,
-            file: isKept ? file : nil, duration: start.duration(to: .now))
+        tellHead(of: result.response)
+        let report = FetchReport(
+            result.response, bytes: count, sha256: result.isWhole ? try OutputFile.sum(of: file) : Self.emptySum,
+            file: result.isWhole ? file : nil, duration: start.duration(to: .now))
+        // The status is 416 if nothing of the file was missing.
+        return (report, !result.isWhole && !isWanted(result.response.head))
     }
 
     // MARK: Output

@@ -24,27 +24,27 @@ extension SecureSession {
         progress: (TransferProgress) -> Void = { _ in },
         keeping isKept: (HTTPResponse) -> Bool = { $0.status.kind == .successful }
     ) async throws(LoadError) -> HTTPResponse {
-        try await downloadResponse(for: request, to: path, keeping: isKept, progress: progress).head
+        try await downloadResult(for: request, to: path, keeping: isKept, progress: progress).response.head
     }
 
-    /// As ``download(for:to:isolation:progress:keeping:)``, with the facts of the load; the body was read or discarded.
+    /// As ``download(for:to:isolation:progress:keeping:)``, with the facts of the load, and what it did.
     ///
     /// - Parameter umask: of the process for which this one loads, which decides the mode of a new file; nil for this
     ///   one's own.
-    package func downloadResponse(
+    package func downloadResult(
         for request: LoadRequest, to path: String, keeping isKept: (HTTPResponse) -> Bool, umask: UInt32? = nil,
         isolation: isolated (any Actor)? = #isolation, progress: (TransferProgress) -> Void
-    ) async throws(LoadError) -> LoadResponse {
-        try await downloadResponse(
+    ) async throws(LoadError) -> DownloadResult {
+        try await downloadResult(
             for: request, to: path, keeping: isKept, umask: umask, from: DownloadSource(session: self),
             progress: progress)
     }
 
-    func downloadResponse(
+    func downloadResult(
         for request: LoadRequest, to path: String, keeping isKept: (HTTPResponse) -> Bool, umask: UInt32? = nil,
         from source: DownloadSource, isolation: isolated (any Actor)? = #isolation,
         progress: (TransferProgress) -> Void
-    ) async throws(LoadError) -> LoadResponse {
+    ) async throws(LoadError) -> DownloadResult {
         var request = request
         if !request.headerFields.contains(where: { $0.name == .acceptEncoding }) {
             request.headerFields[.acceptEncoding] = "identity"
@@ -52,12 +52,12 @@ extension SecureSession {
         let response = try await source.response(to: request)
         guard isKept(response.head) else {
             response.body.discard()
-            return response
+            return DownloadResult(response: response, target: .untouched)
         }
         let file = try DownloadFile.make(for: path)
         try await copy(response, to: file, progress: progress)
         try await file.commit(umask: umask)
-        return response
+        return DownloadResult(response: response, target: .loaded)
     }
 
     private func copy(

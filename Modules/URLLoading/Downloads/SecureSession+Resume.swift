@@ -33,31 +33,30 @@ extension SecureSession {
         progress: (TransferProgress) -> Void = { _ in },
         keeping isKept: (HTTPResponse) -> Bool = { $0.status.kind == .successful }
     ) async throws(LoadError) -> HTTPResponse {
-        try await resumedResponse(for: request, to: path, keeping: isKept, progress: progress).head
+        try await resumedResult(for: request, to: path, keeping: isKept, progress: progress).response.head
     }
 
     /// Removes what downloads to a target left that did not come to their end.
     public static func removePartialDownload(to path: String) throws(LoadError) { try PartialFile.remove(for: path) }
 
-    /// As ``resumeDownload(for:to:isolation:progress:keeping:)``, with the facts of the load; the body was read or
-    /// discarded.
+    /// As ``resumeDownload(for:to:isolation:progress:keeping:)``, with the facts of the load, and what it did.
     ///
     /// - Parameter umask: of the process for which this one loads, which decides the mode of a new file; nil for this
     ///   one's own.
-    package func resumedResponse(
+    package func resumedResult(
         for request: LoadRequest, to path: String, keeping isKept: (HTTPResponse) -> Bool, umask: UInt32? = nil,
         isolation: isolated (any Actor)? = #isolation, progress: (TransferProgress) -> Void
-    ) async throws(LoadError) -> LoadResponse {
-        try await resumedResponse(
+    ) async throws(LoadError) -> DownloadResult {
+        try await resumedResult(
             for: request, to: path, keeping: isKept, umask: umask, from: DownloadSource(session: self),
             progress: progress)
     }
 
-    func resumedResponse(
+    func resumedResult(
         for request: LoadRequest, to path: String, keeping isKept: (HTTPResponse) -> Bool, umask: UInt32? = nil,
         from source: DownloadSource, isolation: isolated (any Actor)? = #isolation,
         progress: (TransferProgress) -> Void
-    ) async throws(LoadError) -> LoadResponse {
+    ) async throws(LoadError) -> DownloadResult {
         let fields = request.headerFields
         guard request.method == .get, request.body == nil, fields[.range] == nil, fields[.ifRange] == nil else {
             throw LoadError(
@@ -66,65 +65,61 @@ extension SecureSession {
         var request = request
         request.headerFields[.acceptEncoding] = "identity"
         var file = try PartialFile.open(for: path)
-        switch try await goOn(request, from: source, file: &file, keeping: isKept, progress: progress) {
-        case .whole(let response):
-            try await file.commit(umask: umask)
-            return response
-        case .notKept(let response):
-            response.body.discard()
-            return response
-        case .useless: break
+        let rest = try await goOn(request, from: source, file: &file, keeping: isKept, progress: progress)
+        let result: DownloadResult
+        if let rest {
+            result = rest
+        } else {
+            result = try await loadWhole(request, from: source, file: &file, keeping: isKept, progress: progress)
         }
-        let response = try await source.response(to: request)
-        guard isKept(response.head) else {
-            response.body.discard()
-            return response
-        }
-        try await copy(whole: response, to: request, file: &file, progress: progress)
-        try await file.commit(umask: umask)
-        return response
+        if result.isWhole { try await file.commit(umask: umask) } else { result.response.body.discard() }
+        return result
     }
 
-    private enum Outcome {
-        /// The file is whole; with the last answer of which there are bytes in it.
-        case whole(LoadResponse)
-        /// With the answer that does not become the file.
-        case notKept(LoadResponse)
-        /// The whole must be loaded anew.
-        case useless
+    private func loadWhole(
+        _ request: LoadRequest, from source: DownloadSource, file: inout PartialFile,
+        keeping isKept: (HTTPResponse) -> Bool, isolation: isolated (any Actor)? = #isolation,
+        progress: (TransferProgress) -> Void
+    ) async throws(LoadError) -> DownloadResult {
+        let response = try await source.response(to: request)
+        guard isKept(response.head) else { return DownloadResult(response: response, target: .untouched) }
+        try await copy(whole: response, to: request, file: &file, progress: progress)
+        return DownloadResult(response: response, target: .loaded)
     }
 
     /// Asks for what is missing, again and again if a server sends less of it, until an answer proves that nothing is.
+    ///
+    /// - Returns: nil if the whole must be loaded anew.
     private func goOn(
         _ request: LoadRequest, from source: DownloadSource, file: inout PartialFile,
         keeping isKept: (HTTPResponse) -> Bool, isolation: isolated (any Actor)? = #isolation,
         progress: (TransferProgress) -> Void
-    ) async throws(LoadError) -> Outcome {
+    ) async throws(LoadError) -> DownloadResult? {
         var last: LoadResponse?
         for _ in 0..<Resumption.maximumParts {
-            guard var record = file.record, record.isOf(request) else { return .useless }
+            guard var record = file.record, record.isOf(request) else { return nil }
             let response = try await source.response(to: record.ask(request))
             switch record.take(response.head) {
             case .useless:
                 await response.drain()
-                return .useless
+                return nil
             case .nothing:
                 response.body.discard()
                 progress(TransferProgress(completed: file.length, total: file.length))
-                return .whole(last ?? response)
+                return DownloadResult(response: last ?? response, target: last == nil ? .completeBefore : .loaded)
             case .whole where isKept(response.head):
                 try await copy(whole: response, to: request, file: &file, progress: progress)
-                return .whole(response)
+                return DownloadResult(response: response, target: .loaded)
             case .part(let end) where isKept(response.head):
                 file.update(record)
                 try await copy(response, to: &file, upTo: end, of: record.total, progress: progress)
-                if record.total == end { return .whole(response) }
+                if record.total == end { return DownloadResult(response: response, target: .loaded) }
                 try await file.keep()
                 last = response
-            case .whole, .part, .other: return .notKept(response)
+            case .whole, .part, .other: return DownloadResult(response: response, target: .untouched)
             }
         }
-        return .useless
+        return nil
     }
 
     private func copy(

@@ -55,11 +55,11 @@ extension SecureSession {
         task(for: request, options, delegate) { request, control throws(LoadError) in
             let source = DownloadSource(session: self, delegate: delegate, control: control)
             let tell: (TransferProgress) -> Void = { control.receivedProgress.set($0) }
-            return isResumable
-                ? try await self.resumedResponse(for: request, to: path, keeping: isKept, from: source, progress: tell)
-                    .head
-                : try await self.downloadResponse(for: request, to: path, keeping: isKept, from: source, progress: tell)
-                    .head
+            let result =
+                isResumable
+                ? try await self.resumedResult(for: request, to: path, keeping: isKept, from: source, progress: tell)
+                : try await self.downloadResult(for: request, to: path, keeping: isKept, from: source, progress: tell)
+            return result.response.head
         }
     }
 

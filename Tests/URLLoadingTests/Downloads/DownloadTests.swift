@@ -153,10 +153,10 @@ import Testing
             let (session, _) = session(StubAnswer(chunks: [[1]]))
             let request = try LoadRequest.get("http://a.example/")
             if isResumable {
-                _ = try await session.resumedResponse(
+                _ = try await session.resumedResult(
                     for: request, to: target, keeping: { _ in true }, umask: umask, progress: { _ in })
             } else {
-                _ = try await session.downloadResponse(
+                _ = try await session.downloadResult(
                     for: request, to: target, keeping: { _ in true }, umask: umask, progress: { _ in })
             }
             #expect(try directory.mode("file") == 0o666 & ~umask)

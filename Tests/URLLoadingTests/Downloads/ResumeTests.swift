@@ -273,6 +273,21 @@ struct ResumeTests {
         await loading.shutdown()
     }
 
+    /// A process may end between the last byte and the file's appearance.
+    @Test func aFileOfWhichNothingWasMissingIsWholeThoughTheAnswerIsAnError() async throws {
+        let server = try TestServer {
+            $0.answerAll("HTTP/1.1 416 No\r\nETag: \"a\"\r\nContent-Range: bytes */5\r\nContent-Length: 0\r\n\r\n")
+        }
+        let (folder, loading) = (try TemporaryDirectory(), URLLoadingSystem(gate: StubGate()))
+        let request = LoadRequest(.get, try server.url("/page"))
+        try await leave("hello", of: request, for: folder.file("copy"))
+        let result = try await loading.session.resumedResult(
+            for: request, to: folder.file("copy"), keeping: { $0.status.kind == .successful }, progress: { _ in })
+        #expect(result.target == .completeBefore && result.isWhole && result.response.head.status.code == 416)
+        #expect(try Data(contentsOf: URL(filePath: folder.file("copy"))) == Data("hello".utf8))
+        await loading.shutdown()
+    }
+
     @Test func partialFilesCanBeRemoved() async throws {
         let server = try await FileServer()
         try server.publish(Self.content(1))
