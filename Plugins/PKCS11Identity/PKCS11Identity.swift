@@ -13,9 +13,10 @@ internal import SallyportPKCS11Token
 ///
 /// The token must contain a private key and, unless the app has it, a certificate with the same label: EC with
 /// `CKM_ECDSA`, or RSA with `CKM_RSA_PKCS` and `CKM_RSA_X_509`. It signs once for each handshake, on the event loop: a
-/// token that takes 50 ms delays the loop's other connections by 50 ms. A session with the token is kept as long as the
-/// identity exists. A login of PKCS#11 is the whole process's: as long as an identity of a token exists, the token asks
-/// this process for no PIN, and whatever PIN another identity or a `PKCS11Protector` gives for it is not checked.
+/// token that takes 50 ms delays the loop's other connections by 50 ms. Nothing is written to the token, which may be
+/// write-protected. A session with it is kept as long as the identity exists. A login of PKCS#11 is the whole
+/// process's: as long as an identity of a token exists, the token asks this process for no PIN, and whatever PIN
+/// another identity or a `PKCS11Protector` gives for it is not checked.
 public final class PKCS11Identity: IdentitySigner {
     /// The leaf first; DER.
     private let certificates: [[UInt8]]

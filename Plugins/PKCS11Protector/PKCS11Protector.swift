@@ -14,10 +14,11 @@ public import SallyportSecureStore
 /// let store = try await SecureStore.open(at: path, protectedBy: token)
 /// ```
 ///
-/// The token must support `CKM_SHA256_HMAC`, and `CKM_GENERIC_SECRET_KEY_GEN` if the key is to be created. A module is
-/// loaded and initialised when it is first needed, and stays loaded until the process ends; calls to all modules are
-/// made one at a time. A login of PKCS#11 is the whole process's: while it is logged in to the token, as by a
-/// `PKCS11Identity`, the token checks no PIN, and the store is opened with any PIN.
+/// The token must support `CKM_SHA256_HMAC`, and `CKM_GENERIC_SECRET_KEY_GEN` if the key is to be created; only then is
+/// anything written to it, so that a token with the key may be write-protected. A module is loaded and initialised when
+/// it is first needed, and stays loaded until the process ends; calls to all modules are made one at a time. A login of
+/// PKCS#11 is the whole process's: while it is logged in to the token, as by a `PKCS11Identity`, the token checks no
+/// PIN, and the store is opened with any PIN.
 public struct PKCS11Protector: KeyProtector {
     /// The path of the token's PKCS#11 module, a shared library.
     public let module: String
@@ -73,13 +74,16 @@ public struct PKCS11Protector: KeyProtector {
     }
 
     private func wrappingKeyOfToken(salt: [UInt8], makesKey: Bool) throws(TokenError) -> SymmetricKey {
-        let session = try TokenModule(path: module).session(with: token, pin: pin.reveal())
+        let loaded = try TokenModule(path: module)
+        let session = try loaded.session(with: token, pin: pin.reveal())
         defer { session.close() }
         let found = try session.secret(labelled: keyLabel)
         if let found { return try session.authenticationCode(of: salt, with: found) }
         guard makesKey else {
             throw TokenError(.unavailable, "The token \(token) has no secret \(keyLabel).")
         }
-        return try session.authenticationCode(of: salt, with: session.makeSecret(labelled: keyLabel))
+        let writing = try loaded.session(with: token, pin: pin.reveal(), mayWrite: true)
+        defer { writing.close() }
+        return try writing.authenticationCode(of: salt, with: writing.makeSecret(labelled: keyLabel))
     }
 }

@@ -30,10 +30,15 @@ package struct TokenModule {
     }
 
     /// Opens a session with the token of this label, and logs in.
-    package func session(with label: String, pin: String) throws(TokenError) -> TokenSession {
+    ///
+    /// - Parameter mayWrite: whether objects can be created in the token. One that is write-protected refuses such a
+    ///   session.
+    package func session(
+        with label: String, pin: String, mayWrite: Bool = false
+    ) throws(TokenError) -> TokenSession {
         let slot = try slot(ofToken: label)
         var session: ck_session_handle_t = 0
-        let flags = CKF_SERIAL_SESSION | CKF_RW_SESSION
+        let flags = mayWrite ? CKF_SERIAL_SESSION | CKF_RW_SESSION : CKF_SERIAL_SESSION
         try TokenSession.check(
             "open a session", unsafe functions.pointee.C_OpenSession?(slot, flags, nil, nil, &session))
         let opened = unsafe TokenSession(functions: functions, handle: session)

@@ -4,10 +4,13 @@ import Glibc
 /// Tokens in software. One process has one configuration of SoftHSM, so that all tests have one directory of them.
 struct Tokens {
     static let module = "/usr/lib/softhsm/libsofthsm2.so"
+    /// OpenSC's spy before the same module: the calls that go through it are written to ``calls``.
+    static let spiedModule = "pkcs11-spy.so"
     static let shared = Tokens()
 
     let path: String
     let isReady: Bool
+    var calls: String { "\(path)/calls" }
 
     /// Makes the tokens `one`, `two` and, for identities, `three`, PIN 1234. While an identity exists, its token checks
     /// no PIN for this process: tests of wrong PINs need another token.
@@ -17,6 +20,8 @@ struct Tokens {
         let configuration = "directories.tokendir = \(path)/tokens\nobjectstore.backend = file\nlog.level = ERROR\n"
         try? Data(configuration.utf8).write(to: URL(fileURLWithPath: "\(path)/softhsm2.conf"))
         setenv("SOFTHSM2_CONF", "\(path)/softhsm2.conf", 1)
+        setenv("PKCS11SPY", Self.module, 1)
+        setenv("PKCS11SPY_OUTPUT", "\(path)/calls", 1)
         isReady = ["one", "two", "three"].allSatisfy { label in
             run(["softhsm2-util", "--init-token", "--free", "--label", label, "--pin", "1234", "--so-pin", "5678"])
         }
