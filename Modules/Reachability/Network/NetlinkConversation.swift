@@ -14,6 +14,8 @@ struct NetlinkConversation: Sendable {
     private let describe: @Sendable (NetlinkMessage.Link) -> InterfaceFacts
     private var sequence: UInt32 = 0
     private var question: NetlinkMessage.Question?
+    /// Whether a part of the answer has come since the question, or since ``answerIsDue()`` was called last.
+    private var hasPart = false
     private var state = NetworkState()
     /// Something changed, or was lost, since the state was requested.
     private var isStale = false
@@ -34,9 +36,13 @@ struct NetlinkConversation: Sendable {
         return ask(.links)
     }
 
+    /// Whether a request is in progress.
+    var isAsking: Bool { question != nil }
+
     private mutating func ask(_ next: NetlinkMessage.Question) -> [Action] {
         sequence &+= 1
         question = next
+        hasPart = false
         return [.ask(next, sequence: sequence)]
     }
 
@@ -57,6 +63,16 @@ struct NetlinkConversation: Sendable {
         return isAskedSoon ? [] : [.askSoon]
     }
 
+    /// The time is over in which a part of the answer must come. A request of which nothing comes any more is given up:
+    /// while it is in progress, nothing else is requested.
+    mutating func answerIsDue() -> [Action] {
+        guard isAsking, !hasPart else {
+            hasPart = false
+            return []
+        }
+        return lost()
+    }
+
     /// Something changed. If a request is in progress, it is repeated once at its end.
     private mutating func changed() -> [Action] {
         defer { isStale = true }
@@ -65,6 +81,7 @@ struct NetlinkConversation: Sendable {
 
     private mutating func take(_ message: NetlinkMessage) -> [Action] {
         let isAnswer = question != nil && message.sequence == sequence && message.port == port
+        if isAnswer { hasPart = true }
         if isAnswer, message.isInterrupted { isStale = true }
         switch message.content {
         case .link, .address, .route:

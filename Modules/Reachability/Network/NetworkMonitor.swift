@@ -6,6 +6,8 @@ final class NetworkMonitor: DescriptorHandler {
     private static let pause = Duration.milliseconds(20)
     /// The same if there are more routes than are kept, since reading them takes long.
     private static let longPause = Duration.seconds(5)
+    /// How long the kernel may take for each part of an answer, which it normally gives at once.
+    private static let patience = Duration.seconds(10)
     /// How many datagrams are read in one turn.
     private static let portion = 64
 
@@ -15,6 +17,7 @@ final class NetworkMonitor: DescriptorHandler {
     private var conversation: NetlinkConversation
     private var told: NetworkState?
     private lazy var timer = LoopTimer { [weak self] in self?.ask() }
+    private lazy var answerTimer = LoopTimer { [weak self] in self?.answerIsDue() }
 
     /// Nil if the kernel sends no notifications here.
     ///
@@ -41,11 +44,19 @@ final class NetworkMonitor: DescriptorHandler {
     func stop() {
         guard let descriptor = socket?.descriptor else { return }
         loop.set(timer, at: nil)
+        loop.set(answerTimer, at: nil)
         loop.forget(descriptor)
         socket = nil
     }
 
     private func ask() { perform(conversation.begin()) }
+
+    private func answerIsDue() {
+        perform(conversation.answerIsDue())
+        if conversation.isAsking { awaitAnswer() }
+    }
+
+    private func awaitAnswer() { loop.set(answerTimer, at: .now.advanced(by: Self.patience)) }
 
     func descriptorIsReady(_ descriptor: Int32, _ readiness: Interest) {
         for _ in 0..<Self.portion {
@@ -61,7 +72,10 @@ final class NetworkMonitor: DescriptorHandler {
         for action in actions {
             switch action {
             case .ask(let question, let sequence):
-                if socket?.ask(question, sequence: sequence) == true { continue }
+                if socket?.ask(question, sequence: sequence) == true {
+                    awaitAnswer()
+                    continue
+                }
                 _ = conversation.lost()
                 loop.set(timer, at: .now.advanced(by: Self.longPause))
             case .askSoon:

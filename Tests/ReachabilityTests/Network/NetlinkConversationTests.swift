@@ -75,6 +75,33 @@ import Testing
         #expect(talk.received(Bytes.message(4, []), from: 0) == [.askSoon])
     }
 
+    /// Otherwise it would stay in progress for ever, and no change would be asked for any more.
+    @Test func aRequestOfWhichNothingComesIsMadeAgain() {
+        var talk = conversation()
+        _ = talk.begin()
+        #expect(talk.answerIsDue() == [.askSoon])
+        #expect(!talk.isAsking)
+        #expect(talk.answerIsDue().isEmpty)
+        #expect(talk.begin() == [.ask(.links, sequence: 2)])
+        // Another one's answer, and that to the request before, are no part of this one's.
+        _ = talk.received(answer(16, 1, Bytes.link(2, "eth0")), from: 0)
+        _ = talk.received(Bytes.message(16, sequence: 2, port: 99, Bytes.link(2, "eth0")), from: 0)
+        #expect(talk.answerIsDue() == [.askSoon])
+    }
+
+    @Test func aLongAnswerIsWaitedForAsLongAsPartsOfItCome() {
+        var talk = conversation()
+        _ = talk.begin()
+        for index in 1...3 as ClosedRange<UInt32> {
+            _ = talk.received(answer(16, 1, Bytes.link(index, "eth\(index)")), from: 0)
+            #expect(talk.answerIsDue().isEmpty)
+            #expect(talk.isAsking)
+        }
+        #expect(talk.received(end(1), from: 0) == [.ask(.addresses, sequence: 2)])
+        // A part of the answer before says nothing of this one.
+        #expect(talk.answerIsDue() == [.askSoon])
+    }
+
     /// Any process of the machine may send to the socket.
     @Test func onlyTheKernelIsBelieved() {
         var talk = conversation()
