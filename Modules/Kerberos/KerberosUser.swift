@@ -23,49 +23,57 @@ public struct KerberosUser: Sendable, Hashable, CustomStringConvertible {
     }
 
     init?(parsing text: String) {
-        guard text.utf8.count <= Self.maximumLength, let at = text.lastIndex(of: "@") else { return nil }
-        let (name, realm) = (text[..<at], text[text.index(after: at)...])
-        guard Self.isWhole(name), Self.isWhole(realm), !realm.utf8.contains(where: { "/:\\".utf8.contains($0) }) else {
+        // By bytes, as krb5 reads it: an `@` and a combining mark behind it are one character.
+        guard text.utf8.count <= Self.maximumLength, let at = text.utf8.lastIndex(of: UInt8(ascii: "@")) else {
             return nil
         }
-        self.init(name: String(name), realm: String(realm))
+        self.init(name: text[..<at], realm: text[text.utf8.index(after: at)...])
     }
 
-    private init(name: String, realm: String) { (self.name, self.realm) = (name, realm) }
+    /// Nil unless both parts are what ``name`` and ``realm`` may be.
+    private init?(name: Substring, realm: Substring) {
+        guard Self.isWhole(name), Self.isWhole(realm), !realm.utf8.contains(where: { "/:@\\".utf8.contains($0) }) else {
+            return nil
+        }
+        (self.name, self.realm) = (String(name), String(realm))
+    }
 
-    /// Whether it has no unescaped `@`, as krb5 writes names.
+    /// Whether it has text, and neither spaces nor control characters.
     private static func isWhole(_ part: Substring) -> Bool {
         !part.isEmpty && !part.utf8.contains { $0 <= 32 || $0 == 127 }
     }
 
-    public var description: String { "\(name)@\(realm)" }
-
-    /// The form that krb5 reads. An `@` in the name (`ann@corp.example@CORP.EXAMPLE`) is escaped; a `/` separates
-    /// components.
-    var krb5Name: String {
-        let name = name.reduce(into: "") { text, character in
-            if character == "@" || character == "\\" { text.append("\\") }
-            text.append(character)
-        }
-        return "\(name)@\(realm)"
+    /// By bytes, as KDCs compare: to them, names that Unicode calls equivalent are names of different users.
+    public static func == (one: KerberosUser, other: KerberosUser) -> Bool {
+        one.name.utf8.elementsEqual(other.name.utf8) && one.realm.utf8.elementsEqual(other.realm.utf8)
     }
 
-    /// Reads the form that krb5 writes.
+    public var description: String { "\(name)@\(realm)" }
+
+    /// The form that krb5 reads. An `@` in the name (`ann@corp.example@CORP.EXAMPLE`) is escaped, and so is a
+    /// backslash; a `/` separates components.
+    var krb5Name: String {
+        var escaped = String.UnicodeScalarView()
+        for scalar in name.unicodeScalars {
+            if scalar == "@" || scalar == "\\" { escaped.append("\\") }
+            escaped.append(scalar)
+        }
+        return "\(String(escaped))@\(realm)"
+    }
+
+    /// Reads the form that krb5 writes. Nil also for a name with a slash or a control character inside a component,
+    /// which krb5 escapes: ``name`` cannot tell it from another user's.
     init?(krb5Name: String) {
-        var (name, rest): (String, Substring) = ("", krb5Name[...])
-        while let first = rest.popFirst() {
-            if first == "@" {
-                guard !name.isEmpty, Self.isWhole(rest) else { return nil }
-                self.init(name: name, realm: String(rest))
-                return
-            }
+        var name = String.UnicodeScalarView()
+        var rest = krb5Name.unicodeScalars[...]
+        while let first = rest.popFirst(), first != "@" {
             guard first == "\\" else {
                 name.append(first)
                 continue
             }
-            guard let escaped = rest.popFirst() else { return nil }
+            guard let escaped = rest.popFirst(), escaped == "@" || escaped == "\\" else { return nil }
             name.append(escaped)
         }
-        return nil
+        self.init(name: String(name)[...], realm: Substring(rest))
     }
 }

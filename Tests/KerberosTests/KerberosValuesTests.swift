@@ -11,14 +11,33 @@ import Testing
         ("ann/admin@EXAMPLE.TEST", "ann/admin", "EXAMPLE.TEST", "ann/admin@EXAMPLE.TEST"),
         ("ann@corp.example@CORP.EXAMPLE", "ann@corp.example", "CORP.EXAMPLE", "ann\\@corp.example@CORP.EXAMPLE"),
         ("jürgen\\x@R", "jürgen\\x", "R", "jürgen\\\\x@R"),
+        // To Swift, each of these marks is one character with what stands before it.
+        ("a@\u{301}b@R", "a@\u{301}b", "R", "a\\@\u{301}b@R"),
+        ("a\\\u{301}@R", "a\\\u{301}", "R", "a\\\\\u{301}@R"),
+        ("a@\u{301}R", "a", "\u{301}R", "a@\u{301}R"),
     ])
     func aUserIsANameInARealm(text: String, name: String, realm: String, krb5: String) throws {
         let user = try KerberosUser(text)
-        #expect(user.name == name && user.realm == realm && user.krb5Name == krb5)
+        #expect(user.name.utf8.elementsEqual(name.utf8) && user.realm.utf8.elementsEqual(realm.utf8))
+        #expect(user.krb5Name.utf8.elementsEqual(krb5.utf8))
         #expect(KerberosUser(krb5Name: krb5) == user)
     }
 
-    @Test(arguments: ["", "ann", "@R", "ann@", "an n@R", "ann@R\n", "ann\0@R", "ann@R/x", "ann@R:1", "ann@a\\b"])
+    /// krb5 escapes what a component may not have: `a/b` of one component is another user than `a/b` of two.
+    @Test(arguments: ["a\\/b@R", "a\\tb@R", "a\\", "a", "@R", "a@R@S", "a@R\\/S", "a@"])
+    func aNameOfKrb5ThatNoUserHasIsRefused(text: String) {
+        #expect(KerberosUser(krb5Name: text) == nil)
+    }
+
+    @Test func namesOfOtherBytesAreOtherUsers() throws {
+        #expect(try KerberosUser("é@R") != KerberosUser("e\u{301}@R"))
+        #expect(try KerberosUser("ann@É") != KerberosUser("ann@E\u{301}"))
+        #expect(try KerberosUser("é@R") == KerberosUser("é@R"))
+    }
+
+    @Test(arguments: [
+        "", "ann", "@R", "ann@", "an n@R", "ann@R\n", "ann\0@R", "ann@R/x", "ann@R:1", "ann@a\\b", "ann@R/\u{301}x",
+    ])
     func aNameWithoutARealmIsNotAUser(text: String) {
         #expect(throws: KerberosError(.invalidName, "")) { try KerberosUser(text) }
     }

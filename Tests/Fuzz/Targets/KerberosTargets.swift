@@ -48,9 +48,9 @@ extension FuzzTarget {
         record.fill(&book)
     }
 
-    private static let kerberosUser = FuzzTarget("kerberos-user", text: ["ann", "@", "\\@", "\\", "/", "R", "\0", "ü"])
-    {
-        text throws(BrokenProperty) in
+    private static let kerberosUser = FuzzTarget(
+        "kerberos-user", text: ["ann", "@", "\\@", "\\", "/", "R", "\0", "ü", "\u{301}"]
+    ) { text throws(BrokenProperty) in
         guard let user = try? KerberosUser(text) else { return }
         try demandRoundTrip(user, \.description) { try KerberosUser($0) }
         try demand(KerberosUser(krb5Name: user.krb5Name) == user, "krb5 is told another user.")
