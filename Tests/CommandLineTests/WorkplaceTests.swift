@@ -31,6 +31,14 @@ struct WorkplaceTests {
         for path in ["absolute", "relative", "folder/self/fd/1", "\(up)dev/stdin"] { expectRefusal(of: path) }
     }
 
+    /// To Swift, a combining mark is one character with the slash before it; to the system, it begins a name.
+    @Test func pathsAreDividedAtBytes() throws {
+        try #require(mkdir(folder.file("\u{301}folder"), 0o700) == 0)
+        try #require(symlink("/proc/self/fd/0", folder.file("link")) == 0)
+        expectRefusal(of: folder.file("\u{301}folder/../link"))
+        #expect(try workplace.path("/\u{301}file").utf8.elementsEqual("/\u{301}file".utf8))
+    }
+
     @Test func filesOfTheCallerAreNotRefused() throws {
         try #require(symlink("round", folder.file("round")) == 0)
         for path in ["report.txt", "none/report.txt", "round", "-", "self", "dev/stdin"] {

@@ -42,12 +42,17 @@ struct SSHConfigCommand: ParsableCommand, CheckedArguments {
     }
 
     /// For the shell that ssh starts; `%` is ssh's own.
-    private static func quoted(_ text: String) -> String {
-        let text = text.replacingOccurrences(of: "%", with: "%%")
+    static func quoted(_ text: String) -> String {
+        let text = replacing("%", with: "%%", in: text)
         let isPlain = text.utf8.allSatisfy { byte in
             (48...57).contains(byte) || (65...90).contains(byte) || (97...122).contains(byte)
                 || "-_./+%".utf8.contains(byte)
         }
-        return isPlain ? text : "'" + text.replacingOccurrences(of: "'", with: "'\\''") + "'"
+        return isPlain ? text : "'" + replacing("'", with: "'\\''", in: text) + "'"
+    }
+
+    /// By scalars, as the shell and ssh read: a quotation mark and a combining mark behind it are one character.
+    private static func replacing(_ mark: Unicode.Scalar, with replacement: String, in text: String) -> String {
+        text.unicodeScalars.map { $0 == mark ? replacement : "\($0)" }.joined()
     }
 }

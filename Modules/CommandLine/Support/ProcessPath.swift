@@ -10,7 +10,7 @@ enum ProcessPath {
 
     /// Whether a path leads to such a place, directly or by symbolic links.
     static func contains(_ path: String) -> Bool {
-        let path = path.hasPrefix("/") ? path : "\(FileManager.default.currentDirectoryPath)/\(path)"
+        let path = isAbsolute(path) ? path : "\(FileManager.default.currentDirectoryPath)/\(path)"
         // The components that are still to be gone, the next one at the end.
         var rest = components(of: path)
         var place: [String] = []
@@ -26,14 +26,17 @@ enum ProcessPath {
             guard let target = Self.target(ofLink: name) else { continue }
             links += 1
             guard links <= linkLimit else { return false }
-            if target.hasPrefix("/") { place = [] } else { place.removeLast() }
+            if isAbsolute(target) { place = [] } else { place.removeLast() }
             rest += components(of: target)
         }
         return false
     }
 
+    /// By bytes, as the system divides paths: to `String`, a slash and a combining mark behind it are one character.
+    static func isAbsolute(_ path: String) -> Bool { path.utf8.first == UInt8(ascii: "/") }
+
     private static func components(of path: String) -> [String] {
-        path.split(separator: "/").map(String.init).filter { $0 != "." }.reversed()
+        path.utf8.split(separator: UInt8(ascii: "/")).map { String(Substring($0)) }.filter { $0 != "." }.reversed()
     }
 
     /// Nil for what is no symbolic link.

@@ -34,7 +34,7 @@ struct Workplace: Sendable {
     ///   or the terminal of this one.
     func path(_ text: String) throws(CommandFailure) -> String {
         guard let folder else { return text }
-        let place = text.hasPrefix("/") ? text : DirectoryPath.appending(text, to: folder)
+        let place = ProcessPath.isAbsolute(text) ? text : DirectoryPath.appending(text, to: folder)
         guard !ProcessPath.contains(place) else {
             throw CommandFailure(
                 .usage, name: "processPath",

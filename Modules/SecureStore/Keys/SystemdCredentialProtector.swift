@@ -24,7 +24,7 @@ public struct SystemdCredentialProtector: KeyProtector {
     /// - Throws: ``StoreError/Code/keyUnavailable`` if the name is invalid, the process was not started with the
     ///   credential, or it is too short.
     public func wrappingKey(parameters: [UInt8]) throws(StoreError) -> SymmetricKey {
-        guard !name.isEmpty, !name.contains("/"), name != ".", name != ".." else {
+        guard !name.isEmpty, !name.utf8.contains(UInt8(ascii: "/")), name != ".", name != ".." else {
             throw StoreError(.keyUnavailable, "A credential's name has no slash.")
         }
         guard let directory = unsafe getenv("CREDENTIALS_DIRECTORY").map({ unsafe String(cString: $0) }) else {

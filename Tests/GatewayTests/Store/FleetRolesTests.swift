@@ -172,6 +172,9 @@ import Testing
         let roles = FleetRoles(control: "a\"b", auditor: nil, schema: "S")
         #expect(roles.statements[0] == "GRANT USAGE ON SCHEMA \"S\" TO \"a\"\"b\"")
         #expect(!roles.statements.contains { $0.contains("auditor") })
+        // To Swift, the mark is one character with the quotation mark before it.
+        let combined = FleetRoles(control: "a\"\u{301}b", auditor: nil, schema: "S").statements[0]
+        #expect(combined.utf8.elementsEqual("GRANT USAGE ON SCHEMA \"S\" TO \"a\"\"\u{301}b\"".utf8))
     }
 }
 

@@ -33,7 +33,9 @@ package struct FleetRoles: Sendable {
         ]
     }
 
+    /// By scalars: a quotation mark and a combining mark behind it are one character, which is no quotation mark.
     private static func quoted(_ name: String) -> String {
-        "\"" + name.replacing("\"", with: "\"\"") + "\""
+        let scalars = name.unicodeScalars.map { scalar -> String in scalar == "\"" ? "\"\"" : "\(scalar)" }
+        return "\"\(scalars.joined())\""
     }
 }
