@@ -12,13 +12,16 @@ extension Kerberos {
     func tickets(
         for service: ServiceName, of owner: TicketOwner, password: Redacted<String>?
     ) async throws(KerberosError) -> ServiceTickets {
+        // One for all that is requested: a ticket for the service may need one that asks for it, and another try.
+        let deadline = client.deadline
         try load()
         if let password { try take(password, for: owner) }
         let applicant = self.applicant(owner)
         let isNew = known(service, applicant) == nil
-        var tickets = ServiceTickets(service: try await ticket(for: service, of: applicant), isNew: isNew)
+        let ticket = try await ticket(for: service, of: applicant, until: deadline)
+        var tickets = ServiceTickets(service: ticket, isNew: isNew)
         if allowsDelegation, tickets.service.isTrustedForDelegation {
-            let forwarded = try await forwarded(of: applicant)
+            let forwarded = try await forwarded(of: applicant, until: deadline)
             // The app may have forbidden it meanwhile.
             if allowsDelegation { tickets.delegated = forwarded }
         }
@@ -76,18 +79,22 @@ extension Kerberos {
 
     // MARK: Services
 
-    private func ticket(for service: ServiceName, of applicant: Applicant) async throws(KerberosError) -> Ticket {
+    private func ticket(
+        for service: ServiceName, of applicant: Applicant, until deadline: ContinuousClock.Instant
+    ) async throws(KerberosError) -> Ticket {
         if let ticket = known(service, applicant) { return ticket }
         return try await work.value(of: .service(applicant, service)) { () async throws(KerberosError) in
-            try await self.askOnce(for: service, applicant)
+            try await self.askOnce(for: service, applicant, until: deadline)
         }
     }
 
-    private func askOnce(for service: ServiceName, _ applicant: Applicant) async throws(KerberosError) -> Ticket {
+    private func askOnce(
+        for service: ServiceName, _ applicant: Applicant, until deadline: ContinuousClock.Instant
+    ) async throws(KerberosError) -> Ticket {
         // Another load may have obtained the ticket meanwhile.
         if let ticket = known(service, applicant) { return ticket }
         let generation = state.generation
-        let ticket = try await ask(for: service, applicant)
+        let ticket = try await ask(for: service, applicant, until: deadline)
         await keep(applicant, generation) { $0.put(ticket, for: service) }
         return ticket
     }
@@ -98,45 +105,52 @@ extension Kerberos {
     }
 
     /// Tries once more with a new ticket-granting ticket if the realm refuses the existing one.
-    private func ask(for service: ServiceName, _ applicant: Applicant) async throws(KerberosError) -> Ticket {
-        let granting = try await granting(of: applicant)
+    private func ask(
+        for service: ServiceName, _ applicant: Applicant, until deadline: ContinuousClock.Instant
+    ) async throws(KerberosError) -> Ticket {
+        let granting = try await granting(of: applicant, until: deadline)
         do throws(KerberosError) {
-            return try await run(KDCTalk.ask(for: service, with: granting))
+            return try await run(KDCTalk.ask(for: service, with: granting), until: deadline)
         } catch {
             guard [.ticketExpired, .wrongPassword, .clockSkew].contains(error.code) else { throw error }
             state.books[applicant.owner]?.drop(granting: granting)
         }
-        return try await run(KDCTalk.ask(for: service, with: try await self.granting(of: applicant)))
+        let another = try await self.granting(of: applicant, until: deadline)
+        return try await run(KDCTalk.ask(for: service, with: another), until: deadline)
     }
 
     // MARK: The ticket-granting ticket
 
-    func granting(of applicant: Applicant) async throws(KerberosError) -> Ticket {
+    func granting(
+        of applicant: Applicant, until deadline: ContinuousClock.Instant
+    ) async throws(KerberosError) -> Ticket {
         let now = clock()
         let known = book(of: applicant)?.granting
         if let known, known.holds(at: now), !known.wantsRenewal(at: now) { return known }
         return try await work.value(of: .granting(applicant)) { () async throws(KerberosError) in
-            try await self.signInOnce(applicant)
+            try await self.signInOnce(applicant, until: deadline)
         }
     }
 
-    private func signInOnce(_ applicant: Applicant) async throws(KerberosError) -> Ticket {
+    private func signInOnce(
+        _ applicant: Applicant, until deadline: ContinuousClock.Instant
+    ) async throws(KerberosError) -> Ticket {
         let (generation, now) = (state.generation, clock())
         if let known = book(of: applicant)?.granting, known.holds(at: now) {
-            guard known.wantsRenewal(at: now), let renewed = await renewed(known) else { return known }
+            guard known.wantsRenewal(at: now), let renewed = await renewed(known, until: deadline) else { return known }
             await keep(applicant, generation) { $0.put(granting: renewed) }
             return renewed
         }
-        let ticket = try await signIn(applicant)
+        let ticket = try await signIn(applicant, until: deadline)
         await keep(applicant, generation) { $0.put(granting: ticket) }
         return ticket
     }
 
     /// Nil if the realm does not renew it: it is then used until it expires.
-    private func renewed(_ ticket: Ticket) async -> Ticket? {
+    private func renewed(_ ticket: Ticket, until deadline: ContinuousClock.Instant) async -> Ticket? {
         do throws(KerberosError) {
-            return try await unsafe BlockingKDC.run(with: client, offset: ticket.offset) { context, send, who, made in
-                unsafe sk_renew(context, ticket.handle, send, who, &made)
+            return try await unsafe BlockingKDC.run(with: client, offset: ticket.offset, until: deadline) {
+                context, send, who, made in unsafe sk_renew(context, ticket.handle, send, who, &made)
             }
         } catch {
             logger.debug("A ticket is not renewed.", metadata: ["error": "\(error)"])
@@ -144,7 +158,9 @@ extension Kerberos {
         }
     }
 
-    private func signIn(_ applicant: Applicant) async throws(KerberosError) -> Ticket {
+    private func signIn(
+        _ applicant: Applicant, until deadline: ContinuousClock.Instant
+    ) async throws(KerberosError) -> Ticket {
         // A password that was found wrong, or forgotten, meanwhile is not tried by the loads that waited for their
         // turn.
         guard state.books[applicant.owner]?.source != nil, let source = applicant.source else {
@@ -160,7 +176,8 @@ extension Kerberos {
         case .secret(let secret):
             do throws(KerberosError) {
                 let user = applicant.owner.user
-                return try await run(KDCTalk.signIn(user, with: secret, isForwardable: allowsDelegation))
+                let talk = try KDCTalk.signIn(user, with: secret, isForwardable: allowsDelegation)
+                return try await run(talk, until: deadline)
             } catch {
                 // It is wrong, and is not tried again automatically: realms lock users out.
                 if error.code == .wrongPassword { drop(secret, of: applicant.owner) }
@@ -176,20 +193,24 @@ extension Kerberos {
 
     // MARK: Delegation
 
-    private func forwarded(of applicant: Applicant) async throws(KerberosError) -> Ticket {
+    private func forwarded(
+        of applicant: Applicant, until deadline: ContinuousClock.Instant
+    ) async throws(KerberosError) -> Ticket {
         if let known = knownForwarded(applicant) { return known }
         return try await work.value(of: .forwarded(applicant)) { () async throws(KerberosError) in
-            try await self.forwardOnce(applicant)
+            try await self.forwardOnce(applicant, until: deadline)
         }
     }
 
-    private func forwardOnce(_ applicant: Applicant) async throws(KerberosError) -> Ticket {
-        let granting = try await granting(of: applicant)
+    private func forwardOnce(
+        _ applicant: Applicant, until deadline: ContinuousClock.Instant
+    ) async throws(KerberosError) -> Ticket {
+        let granting = try await granting(of: applicant, until: deadline)
         guard granting.isForwardable else {
             throw KerberosError(.delegationUnavailable, "The realm issues the user no forwardable ticket.")
         }
         do throws(KerberosError) {
-            let made = try await unsafe BlockingKDC.run(with: client, offset: granting.offset) {
+            let made = try await unsafe BlockingKDC.run(with: client, offset: granting.offset, until: deadline) {
                 context, send, who, made in unsafe sk_forward(context, granting.handle, send, who, &made)
             }
             if state.books[applicant.owner]?.granting === granting { state.books[applicant.owner]?.forwarded = made }
@@ -205,13 +226,16 @@ extension Kerberos {
     // MARK: Exchanges
 
     /// Runs outside the actor, so that no other call waits for it.
-    @concurrent private nonisolated func run(_ talk: KDCTalk) async throws(KerberosError) -> Ticket {
+    @concurrent private nonisolated func run(
+        _ talk: KDCTalk, until deadline: ContinuousClock.Instant
+    ) async throws(KerberosError) -> Ticket {
         var answer: [UInt8] = []
         // A few messages are normal: pre-authentication, referrals from realm to realm.
         for _ in 0..<Self.maximumMessages {
             switch try await step(of: talk, answer) {
             case .done: return try talk.ticket()
-            case .send(let message, let realm): answer = try await client.answer(to: message, of: realm)
+            case .send(let message, let realm):
+                answer = try await client.answer(to: message, of: realm, until: deadline)
             }
         }
         throw KerberosError(.kdcProtocol, "The KDCs wanted more than \(Self.maximumMessages) messages for one ticket.")

@@ -101,7 +101,7 @@ public actor Kerberos: InstancePart {
         }
         take(.secret(.password(password)), for: owner)
         state.books[owner]?.dropTickets()
-        _ = try await granting(of: applicant(owner))
+        _ = try await granting(of: applicant(owner), until: client.deadline)
     }
 
     /// Uses a keytab for a principal: a service's replacement for a password. The file is read whenever a ticket is

@@ -199,7 +199,7 @@ struct RealmTests {
         let closing = try TestServer { _ in }
         let last = try Endpoint("127.0.0.1:\(kdc.port)")
         let app = try KerberosApp(
-            [], timeout: .seconds(3), others: ["EXAMPLE.TEST": [try closing.endpoint, try silent.endpoint, last]])
+            [], timeout: .seconds(8), others: ["EXAMPLE.TEST": [try closing.endpoint, try silent.endpoint, last]])
         #expect(try await app.ticket("localhost", "ann@EXAMPLE.TEST", "secret").isNew)
         await app.loading.shutdown()
     }
@@ -274,6 +274,22 @@ struct RealmTests {
         #expect(try await eventually { (try? ThreadSleeps.count(of: "krb5-password")) != nil })
         await #expect(throws: KerberosError(.kdcUnreachable, "")) { try await waiting.value }
         #expect(asked.withLock { $0 } == 2)
+        await app.loading.shutdown()
+    }
+
+    /// The hashing takes longer than the ticket may: there is no message after it.
+    @Test func allMessagesForATicketShareItsTime() async throws {
+        let asked = Lock(0)
+        let server = try TestServer { connection in
+            asked.withLock { $0 += 1 }
+            _ = connection.read()
+            connection.write(KDCClient.framed(Self.demand(hashedTimes: [0, 0x20, 0, 0])))
+        }
+        let app = try KerberosApp([], timeout: .seconds(1), others: ["EXAMPLE.TEST": [try server.endpoint]])
+        await #expect(throws: KerberosError(.kdcUnreachable, "")) {
+            try await app.ticket("localhost", "ann@EXAMPLE.TEST", "secret")
+        }
+        #expect(asked.withLock { $0 } == 1)
         await app.loading.shutdown()
     }
 

@@ -40,9 +40,11 @@ final class BlockingKDC: @unchecked Sendable {
         unsafe semaphore.deallocate()
     }
 
-    /// - Parameter call: a CKerberos function that blocks in its `send`.
+    /// - Parameters:
+    ///   - deadline: after which no message of the call is answered.
+    ///   - call: a CKerberos function that blocks in its `send`.
     static func run(
-        with client: KDCClient, offset: Int32, _ call: @escaping Call
+        with client: KDCClient, offset: Int32, until deadline: ContinuousClock.Instant, _ call: @escaping Call
     ) async throws(KerberosError) -> Ticket {
         let kdc = unsafe BlockingKDC(offset: offset, call)
         let hasStarted = OwnThread.start("krb5-kdc") { kdc.work() }
@@ -55,7 +57,7 @@ final class BlockingKDC: @unchecked Sendable {
                 return try result.get()
             case .asks(let message, let realm):
                 do throws(KerberosError) {
-                    kdc.answer(try await client.answer(to: message, of: realm))
+                    kdc.answer(try await client.answer(to: message, of: realm, until: deadline))
                 } catch {
                     failure = error
                     kdc.answer(nil)

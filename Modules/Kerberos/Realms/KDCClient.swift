@@ -7,7 +7,7 @@ internal import SallyportLoading
 struct KDCClient: Sendable {
     /// The longest answer, in bytes. A ticket with the groups of a large domain takes about 64 KiB.
     static let maximumAnswer = 256 << 10
-    /// The time limit of one exchange, for all KDCs of the realm.
+    /// The time limit of a ticket: for all messages that it needs, to all KDCs of all realms.
     static let timeout = Duration.seconds(30)
 
     let tunnels: any RoutedTunnels
@@ -21,17 +21,25 @@ struct KDCClient: Sendable {
         self.timeout = timeout
     }
 
+    /// When a ticket that is requested now must be there.
+    var deadline: ContinuousClock.Instant { .now + timeout }
+
     /// The first answer of a KDC.
     ///
+    /// - Parameter deadline: of the ticket for which the message is sent. After it, none is sent.
     /// - Throws: ``KerberosError/Code-swift.struct/kdcUnreachable``, with the last KDC's failure.
-    func answer(to message: [UInt8], of realm: String) async throws(KerberosError) -> [UInt8] {
-        let deadline = ContinuousClock.now + timeout
-        // In its turn, and within its time limit.
-        let result = await untilDeadline(deadline) { () -> Result<[UInt8], LoadError> in
-            guard await self.slots.enter(realm) else { return .failure(Self.late) }
-            let result = await self.attempt(message, realm, until: deadline)
-            await self.slots.leave(realm)
-            return result
+    func answer(
+        to message: [UInt8], of realm: String, until deadline: ContinuousClock.Instant
+    ) async throws(KerberosError) -> [UInt8] {
+        var result: Result<[UInt8], LoadError>?
+        if ContinuousClock.now < deadline {
+            // In its turn, and within the time limit.
+            result = await untilDeadline(deadline) { () -> Result<[UInt8], LoadError> in
+                guard await self.slots.enter(realm) else { return .failure(Self.late) }
+                let answer = await self.attempt(message, realm, until: deadline)
+                await self.slots.leave(realm)
+                return answer
+            }
         }
         switch Task.isCancelled ? .failure(.cancelled()) : result ?? .failure(Self.late) {
         case .success(let answer): return answer
