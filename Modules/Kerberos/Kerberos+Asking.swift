@@ -70,7 +70,9 @@ extension Kerberos {
         return book.source == nil || book.source == applicant.source ? book : nil
     }
 
-    private func take(_ password: Redacted<String>, for owner: TicketOwner) throws(KerberosError) {
+    /// Keeps a password in memory, unless access is withdrawn: it was dropped then, and must not come back.
+    func take(_ password: Redacted<String>, for owner: TicketOwner) throws(KerberosError) {
+        try checkAccess()
         guard let password = Password(password) else {
             throw KerberosError(.wrongPassword, "A password has no zero in it.")
         }
@@ -281,13 +283,8 @@ extension Kerberos {
     /// Loads the stored tickets, once.
     func load() throws(KerberosError) {
         guard let storage, !state.isLoaded else { return }
+        try checkAccess()
         let records: [TicketRecord]
-        do throws(AccessDenied) {
-            try gate?.checkAuthorized()
-        } catch {
-            let code: KerberosError.Code = error.reason == .notAuthorized ? .notAuthorized : .withdrawn
-            throw KerberosError(code, "\(error)", underlying: error)
-        }
         do {
             records = try storage.load()
         } catch {
@@ -303,5 +300,17 @@ extension Kerberos {
             state.books[record.owner] = book
         }
         state.isLoaded = true
+    }
+
+    // MARK: Access
+
+    /// Throws while neither the store nor secrets in memory may be used.
+    func checkAccess() throws(KerberosError) {
+        do throws(AccessDenied) {
+            try gate?.checkAuthorized()
+        } catch {
+            let code: KerberosError.Code = error.reason == .notAuthorized ? .notAuthorized : .withdrawn
+            throw KerberosError(code, "\(error)", underlying: error)
+        }
     }
 }

@@ -53,7 +53,7 @@ public actor Kerberos: InstancePart {
     ///
     /// - Parameters:
     ///   - store: stores the tickets where the app's own calls cannot reach them; without it they end with the process.
-    ///   - gate: asked before the store is used.
+    ///   - gate: asked before the store is used, and before a password or a ticket is taken into memory.
     ///   - tunnels: for connections to KDCs: those of a `Connector`.
     ///   - names: looks up the KDCs of realms that are not listed: an `Authorization`, which asks the gateway.
     ///   - logger: for tickets that cannot be stored, removed or renewed; no message has a key.
@@ -91,15 +91,13 @@ public actor Kerberos: InstancePart {
     /// before.
     ///
     /// - Throws: ``KerberosError/Code-swift.struct/wrongPassword`` and similar codes,
-    ///   ``KerberosError/Code-swift.struct/kdcUnreachable``; cancelled with the task.
+    ///   ``KerberosError/Code-swift.struct/kdcUnreachable``; ``KerberosError/Code-swift.struct/notAuthorized`` and
+    ///   ``KerberosError/Code-swift.struct/withdrawn`` before the password is taken; cancelled with the task.
     public func signIn(
         as user: KerberosUser, password: Redacted<String>, of principal: Principal = .instance
     ) async throws(KerberosError) {
         let owner = TicketOwner(principal: principal, user: user)
-        guard let password = Password(password) else {
-            throw KerberosError(.wrongPassword, "A password has no zero in it.")
-        }
-        take(.secret(.password(password)), for: owner)
+        try take(password, for: owner)
         state.books[owner]?.dropTickets()
         _ = try await granting(of: applicant(owner), until: client.deadline)
     }
@@ -131,11 +129,13 @@ public actor Kerberos: InstancePart {
     ///   - principal: the identity in whose name requests are made with these tickets.
     /// - Returns: the user.
     /// - Throws: ``KerberosError/Code-swift.struct/credentialCache`` if the file cannot be read, or has no
-    ///   ticket-granting ticket.
+    ///   ticket-granting ticket; ``KerberosError/Code-swift.struct/notAuthorized``,
+    ///   ``KerberosError/Code-swift.struct/withdrawn``.
     @discardableResult
     public func useCredentialCache(
         at path: String, of principal: Principal = .instance
     ) throws(KerberosError) -> KerberosUser {
+        try checkAccess()
         let (user, granting) = try HostFiles.granting(ofCache: path)
         let owner = TicketOwner(principal: principal, user: user)
         take(.cache(path), for: owner)
