@@ -14,6 +14,8 @@ extension Kerberos {
     ) async throws(KerberosError) -> ServiceTickets {
         // One for all that is requested: a ticket for the service may need one that asks for it, and another try.
         let deadline = client.deadline
+        beginWait(for: owner)
+        defer { endWait(for: owner) }
         try load()
         if let password { try take(password, for: owner) }
         let applicant = self.applicant(owner)
@@ -269,7 +271,7 @@ extension Kerberos {
         let owner = applicant.owner
         guard state.generation == generation, var book = self.book(of: applicant) else { return }
         change(&book)
-        state.books[owner] = book
+        put(book, for: owner)
         guard let storage else { return }
         let record = book.isEmpty ? nil : TicketRecord(owner, book)
         do {
@@ -300,6 +302,7 @@ extension Kerberos {
             state.books[record.owner] = book
         }
         state.isLoaded = true
+        makeRoom()
     }
 
     // MARK: Access

@@ -12,6 +12,10 @@ public import SallyportSecureStore
 /// Tickets are kept in memory and, encrypted, in the store until they are cleared; they are renewed or requested again
 /// when a load needs one. Messages to a KDC go through the connector's tunnels, as the policy says.
 ///
+/// At most 1,024 users have tickets and passwords here, over all principals. A further one takes the place of a user
+/// whose tickets have expired and who has no password here, or else of the one who was used least recently; users of
+/// keytabs and caches stay longest. What was dropped is requested again, with a password of the app's.
+///
 /// ```swift
 /// let kerberos = Kerberos(in: store, gate: authorization, tunnels: connector.tunnels, names: authorization) {
 ///     authorization.configuration.kdcs(of: $0)
@@ -27,6 +31,7 @@ public actor Kerberos: InstancePart {
     nonisolated let gate: (any AccessGate)?
     nonisolated let client: KDCClient
     nonisolated let logger: Logger
+    nonisolated let limit: Int
     nonisolated let clock: @Sendable () -> Int64
 
     /// Work that several loads with the same secret may need at once. A load with another secret must not share the
@@ -39,6 +44,8 @@ public actor Kerberos: InstancePart {
 
     struct State {
         var books: [TicketOwner: TicketBook] = [:]
+        /// How many calls wait for tickets of a user, whose book must not make room for another one meanwhile.
+        var waiting: [TicketOwner: Int] = [:]
         var isLoaded = false
         /// Incremented when tickets are cleared: a ticket that was requested before is not kept.
         var generation = 0
@@ -69,16 +76,19 @@ public actor Kerberos: InstancePart {
             logger: logger)
     }
 
-    /// - Parameter clock: Unix seconds.
+    /// - Parameters:
+    ///   - limit: the most users with tickets or secrets.
+    ///   - clock: Unix seconds.
     package init(
         in store: SecureStore?, gate: (any AccessGate)? = nil, tunnels: any RoutedTunnels, realms: RealmServers,
-        timeout: Duration? = nil, logger: Logger = Logger(label: "sallyport.kerberos"),
+        timeout: Duration? = nil, logger: Logger = Logger(label: "sallyport.kerberos"), limit: Int = Kerberos.limit,
         clock: @escaping @Sendable () -> Int64 = { Int64(Date().timeIntervalSince1970) }
     ) {
         storage = store.map { TicketStorage($0) }
         self.gate = gate
         client = KDCClient(tunnels: tunnels, realms: realms, timeout: timeout ?? KDCClient.timeout)
         self.logger = logger
+        self.limit = limit
         self.clock = clock
     }
 
@@ -97,6 +107,8 @@ public actor Kerberos: InstancePart {
         as user: KerberosUser, password: Redacted<String>, of principal: Principal = .instance
     ) async throws(KerberosError) {
         let owner = TicketOwner(principal: principal, user: user)
+        beginWait(for: owner)
+        defer { endWait(for: owner) }
         try take(password, for: owner)
         state.books[owner]?.dropTickets()
         _ = try await granting(of: applicant(owner), until: client.deadline)
@@ -150,7 +162,7 @@ public actor Kerberos: InstancePart {
         if let known = book.source, known != source { book.dropTickets() }
         book.source = source
         book.use = state.uses
-        state.books[owner] = book
+        put(book, for: owner)
     }
 
     // MARK: Delegation

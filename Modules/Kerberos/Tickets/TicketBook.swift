@@ -68,6 +68,14 @@ struct TicketBook: Sendable {
         services = [:]
     }
 
+    /// How much is lost without it: nothing (0); tickets, or the password for them, which the app can give again (1); a
+    /// keytab or a cache, which the app has set once and is not asked for (2).
+    func worth(at now: Int64) -> Int {
+        if let source { return source.isPassword ? 1 : 2 }
+        let hasTicket = granting?.holds(at: now) == true || services.values.contains { $0.holds(at: now) }
+        return hasTicket ? 1 : 0
+    }
+
     /// Whether it can provide tickets without asking the app.
     func isOfUse(at now: Int64) -> Bool { source != nil || granting?.holds(at: now) == true }
 }

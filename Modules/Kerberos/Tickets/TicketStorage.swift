@@ -49,6 +49,16 @@ struct TicketStorage: Sendable {
         }
     }
 
+    /// Queues the removal of users' records, and does not wait for it: what stays if it fails is removed at the next
+    /// load, which finds too many.
+    func remove(_ owners: [TicketOwner]) {
+        let keys = owners.map(Self.key)
+        guard !keys.isEmpty else { return }
+        store.submit({ [records] transaction in
+            for key in keys { try transaction.remove(key, from: records) }
+        })
+    }
+
     /// - Parameter principal: the principal; if nil, all principals, and records that cannot be read.
     func removeAll(
         of principal: Principal?, isolation: isolated (any Actor)? = #isolation

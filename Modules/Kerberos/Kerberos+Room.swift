@@ -1,0 +1,39 @@
+internal import SallyportCore
+
+// How many users have tickets and secrets here.
+
+extension Kerberos {
+    /// The most users with tickets or secrets, over all principals. An app may have one principal for each of its own
+    /// users.
+    package static let limit = 1024
+
+    /// Sets a user's book, for which another one may have to make room.
+    func put(_ book: TicketBook, for owner: TicketOwner) {
+        state.books[owner] = book
+        makeRoom(beside: owner)
+    }
+
+    /// A call needs the user's book until it has its tickets. Ended with ``endWait(for:)``.
+    func beginWait(for owner: TicketOwner) { state.waiting[owner, default: 0] += 1 }
+
+    func endWait(for owner: TicketOwner) {
+        let count = state.waiting[owner] ?? 1
+        state.waiting[owner] = count > 1 ? count - 1 : nil
+        makeRoom()
+    }
+
+    /// Drops the books beyond the limit, and their records: first those that are worth least, and of these the ones
+    /// that were used least recently. While more calls wait than there may be books, there are more.
+    ///
+    /// - Parameter owner: a user whose book stays.
+    func makeRoom(beside owner: TicketOwner? = nil) {
+        let excess = state.books.count - limit
+        guard excess > 0 else { return }
+        let (now, waiting) = (clock(), state.waiting)
+        let idle = state.books.filter { $0.key != owner && waiting[$0.key] == nil }
+            .map { (owner: $0.key, worth: $0.value.worth(at: now), use: $0.value.use) }
+        let dropped = idle.sorted { ($0.worth, $0.use) < ($1.worth, $1.use) }.prefix(excess).map(\.owner)
+        for owner in dropped { state.books[owner] = nil }
+        storage?.remove(dropped)
+    }
+}
