@@ -125,6 +125,46 @@ import Testing
         #expect(negotiation.found(.credential(Self.ann)) == .end)
     }
 
+    // MARK: Issuers of proofs
+
+    /// A KDC's refusal can be forged: it must not make another method show the password.
+    @Test func aPasswordThatAnIssuerRefusedIsSaidByNoOtherMethodButByTheApp() {
+        let (ticket, basic) = (Self.offer("one", "negotiate"), Self.offer("one"))
+        var negotiation = Negotiation()
+        _ = negotiation.challenged(by: [ticket, basic])
+        #expect(negotiation.found(.proposed(Self.ann)) == .say(Self.answer(ticket)))
+        negotiation.refusedBefore(Self.answer(ticket))
+        _ = negotiation.challenged(by: [ticket, basic])
+        #expect(negotiation.found(.proposed(Self.ann)) == .find(basic, failureCount: 0))
+        let sameElsewhere = Credential(user: "EXAMPLE\\ann", password: Redacted("secret"))
+        #expect(negotiation.found(.proposed(sameElsewhere)) == .end)
+        _ = negotiation.challenged(by: [basic])
+        #expect(negotiation.found(.proposed(Self.bob)) == .say(Self.answer(basic, Self.bob)))
+        _ = negotiation.challenged(by: [basic])
+        #expect(negotiation.found(.credential(Self.ann)) == .say(Self.answer(basic)))
+    }
+
+    @Test func aPasswordThatAnIssuerRefusedBeforeAnyChallengeIsKeptBackToo() {
+        let (ticket, basic) = (Self.offer("one", "negotiate"), Self.offer("one"))
+        var negotiation = Negotiation()
+        negotiation.said(Self.answer(ticket, Self.ann, .unasked))
+        negotiation.refusedUnasked(Self.ann)
+        #expect(negotiation.challenged(by: [basic]) == .find(basic, failureCount: 0))
+        #expect(negotiation.found(.proposed(Self.ann)) == .end)
+    }
+
+    @Test func ticketsThatAnIssuerRefusedKeepNoPasswordBack() {
+        let (ticket, basic) = (Self.offer("one", "negotiate"), Self.offer("one"))
+        let atHand = Credential(user: "ann@R", password: Redacted(""))
+        var negotiation = Negotiation()
+        _ = negotiation.challenged(by: [ticket, basic])
+        _ = negotiation.found(.atHand(atHand))
+        negotiation.refusedBefore(Self.answer(ticket, atHand))
+        _ = negotiation.challenged(by: [basic])
+        let empty = Credential(user: "guest", password: Redacted(""))
+        #expect(negotiation.found(.proposed(empty)) == .say(Self.answer(basic, empty)))
+    }
+
     // MARK: Limits
 
     @Test func answersHaveALimit() {
@@ -171,7 +211,7 @@ import Testing
         negotiation.said(Self.answer(first, Self.ann, .unasked))
         #expect(!negotiation.wasAsked && negotiation.succeeded() == Self.answer(first, Self.ann, .unasked))
         negotiation.said(Self.answer(first, Self.ann, .unasked))
-        negotiation.saidNothing()
+        negotiation.refusedUnasked(Self.ann)
         #expect(negotiation.challenged(by: [first]) == .find(first, failureCount: 0))
     }
 }

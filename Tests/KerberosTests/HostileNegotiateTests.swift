@@ -142,6 +142,18 @@ struct HostileNegotiateTests {
         await app.loading.shutdown()
     }
 
+    /// The KDC's answer can be forged, and must not bring the password to the server.
+    @Test(arguments: [both[0], both[2]])
+    func aPasswordThatTheRealmRefusesIsNotSaidByTheNextMethod(offers: String) async throws {
+        let (kdc, seen) = (try await realm(), Lock<[String]>([]))
+        let server = try Self.server(offers: offers, "", seen)
+        let app = try KerberosApp([kdc])
+        let session = Self.sessionWithBasic(app)
+        #expect(try await app.load("http://127.0.0.1:\(server.port)/", .ann("wrong"), in: session).status == 401)
+        #expect(seen.withLock { $0 } == ["-"])
+        await app.loading.shutdown()
+    }
+
     @Test func theServersOrderCounts() async throws {
         let (kdc, seen) = (try await realm(), Lock<[String]>([]))
         let first = try Self.server(offers: Self.both[0], status: "404 Not Found", "", seen)

@@ -2,6 +2,7 @@ import SallyportBase
 import SallyportConnecting
 import SallyportCore
 import SallyportSecureStore
+import SessionTestSupport
 import TestSupport
 import Testing
 

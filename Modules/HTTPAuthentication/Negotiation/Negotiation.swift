@@ -1,3 +1,4 @@
+internal import SallyportBase
 internal import SallyportCore
 
 /// Decides, for one load and one server or proxy, which challenge is answered next, with which credential, and when to
@@ -62,7 +63,10 @@ struct Negotiation: Sendable {
 
     /// The result of looking for an answer to an offer.
     enum Finding: Sendable, Hashable {
+        /// The app's answer to this challenge.
         case credential(Credential)
+        /// The request's own, or a stored one: the app did not choose it for this challenge.
+        case proposed(Credential)
         /// From a scheme that can answer without asking the app; it is not checked against refused credentials.
         case atHand(Credential)
         case nothing
@@ -82,6 +86,9 @@ struct Negotiation: Sendable {
     private(set) var failures: [ProtectionSpace: Int] = [:]
     private(set) var rejected: Set<ProtectionSpace> = []
     private var refused: [ProtectionSpace: [Credential]] = [:]
+    /// What an issuer of proofs, such as a KDC, has refused. Its answer can be forged, and no forger must bring a
+    /// password to the server by another method: only the app itself can.
+    private var refusedByIssuer: [Redacted<String>] = []
     private var answers = 0
     private var renewals = 0
     private var losses = 0
@@ -153,7 +160,9 @@ struct Negotiation: Sendable {
         case .atHand(let credential): return say(Answer(offer: offer, credential: credential, leg: .first))
         case .credential(let credential) where !wasRefused(credential, in: offer.space):
             return say(Answer(offer: offer, credential: credential, leg: .first))
-        case .credential, .nothing: offers = offers.dropFirst()
+        case .proposed(let credential) where !wasRefused(credential, in: offer.space) && !isKeptBack(credential):
+            return say(Answer(offer: offer, credential: credential, leg: .first))
+        case .credential, .proposed, .nothing: offers = offers.dropFirst()
         case .rejected: rejected.insert(offer.space)
         }
         return next()
@@ -162,6 +171,10 @@ struct Negotiation: Sendable {
     /// Whether the credential was refused before: to send it again would be a loop.
     private func wasRefused(_ credential: Credential, in space: ProtectionSpace) -> Bool {
         refused[space]?.contains { $0.user == credential.user && $0.password == credential.password } ?? false
+    }
+
+    private func isKeptBack(_ credential: Credential) -> Bool {
+        refusedByIssuer.contains { $0 == credential.password }
     }
 
     private mutating func say(_ answer: Answer) -> Step {
@@ -177,11 +190,22 @@ struct Negotiation: Sendable {
     /// The issuer of proofs, such as a KDC, refused the credential before the server has seen it.
     mutating func refusedBefore(_ answer: Answer) {
         note(refusalOf: answer)
+        keepBack(answer.credential)
         last = nil
     }
 
-    /// There was no challenge, and the credential known for the space cannot be sent unasked.
-    mutating func saidNothing() { last = nil }
+    /// There was no challenge, and the issuer of proofs refused the credential that is known for the space: the request
+    /// goes without it.
+    mutating func refusedUnasked(_ credential: Credential) {
+        keepBack(credential)
+        last = nil
+    }
+
+    /// Tickets at hand have no password.
+    private mutating func keepBack(_ credential: Credential) {
+        guard !credential.password.reveal().isEmpty else { return }
+        refusedByIssuer.append(credential.password)
+    }
 
     /// The dialogue's connection was lost.
     ///

@@ -21,8 +21,10 @@ extension Negotiator {
             protectionSpace: offer.space, proposedCredential: proposed, previousFailureCount: failureCount,
             failureResponse: head)
         switch try await disposition(of: challenge) {
-        case .use(let credential): return finding(credential, for: scheme)
-        case .performDefaultHandling, .notImplemented: return finding(proposed, for: scheme)
+        case .use(let credential): return takes(credential, scheme) ? .credential(credential) : .nothing
+        case .performDefaultHandling, .notImplemented:
+            guard let proposed, takes(proposed, scheme) else { return .nothing }
+            return .proposed(proposed)
         case .rejectProtectionSpace: return .rejected
         case .trust, .present:
             throw LoadError(
@@ -33,11 +35,8 @@ extension Negotiator {
         }
     }
 
-    private func finding(
-        _ credential: Credential?, for scheme: (any AuthenticationScheme)?
-    ) -> Negotiation.Finding {
-        guard let credential, scheme?.takes(credential) ?? true else { return .nothing }
-        return .credential(credential)
+    private func takes(_ credential: Credential, _ scheme: (any AuthenticationScheme)?) -> Bool {
+        scheme?.takes(credential) ?? true
     }
 
     /// Waits for the app's answer until the load's deadline, or until its session or access ends.

@@ -77,7 +77,7 @@ struct Negotiator {
             // There was no challenge yet: the request goes without the credential, and the server may send a challenge.
             guard error.code == .credentialRefused else { throw error }
             await credentials.refused(known.credential, for: known.space, of: principal)
-            negotiation.saidNothing()
+            negotiation.refusedUnasked(known.credential)
             return nil
         }
     }

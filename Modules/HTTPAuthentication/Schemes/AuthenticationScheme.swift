@@ -63,7 +63,8 @@ public protocol AuthenticationScheme: Sendable {
     /// The value of `Authorization` or `Proxy-Authorization`. Not called for a scheme with sessions.
     ///
     /// - Throws: `LoadError.Code.invalidRequest` for a credential that this scheme cannot send; `credentialRefused`
-    ///   for one that is known to be wrong: the app is then asked for another.
+    ///   for one that is known to be wrong: the app is then asked for another, and no other method says the same
+    ///   password in that load unless the app answers its challenge with it.
     func authorization(
         answering offered: OfferedScheme, with credential: Credential, for request: LoadRequest
     ) throws(LoadError) -> Redacted<String>

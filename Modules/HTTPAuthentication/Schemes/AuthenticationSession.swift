@@ -22,8 +22,9 @@ public protocol AuthenticationSession: AnyObject, Sendable {
     ///   - credential: the user's, by which the proof is made.
     ///   - deadline: the load's, for a scheme that must ask a third party, such as a KDC.
     /// - Throws: `LoadError.Code.invalidRequest` for a credential that this scheme cannot send; `credentialRefused`
-    ///   for one that is known to be wrong; the error of reading the body, if the proof covers it. Cancelled with the
-    ///   load.
+    ///   for one that is known to be wrong, or that a third party has refused: no other method says the same password in
+    ///   that load unless the app answers its challenge with it; the error of reading the body, if the proof covers it.
+    ///   Cancelled with the load.
     func signature(
         for request: LoadRequest, to kind: ProtectionSpace.Kind, with credential: Credential,
         until deadline: ContinuousClock.Instant
