@@ -58,9 +58,10 @@ public enum RedirectDecision: Sendable {
     ///
     /// If its URL has another origin than the redirected request's or the proposed one's, that request's credentials are
     /// dropped, and so are its fields whose `FieldScopes` do not reach that far. Fields and credentials with other values
-    /// are kept: the app has set them on purpose. To carry the same value on purpose, name the host in the request's
-    /// `FieldScopes`. The next redirect is judged like any other. A step from `https` to `http` ends the load with
-    /// `insecureRedirect`, unless this request or the session allows it.
+    /// are kept: the app has set them on purpose. No redirect brings a credential, or a field that holds one, to another
+    /// origin with the same value: for that, answer ``stop`` and begin a load of its own. The next redirect is judged
+    /// like any other. A step from `https` to `http` ends the load with `insecureRedirect`, unless this request or the
+    /// session allows it.
     case follow(LoadRequest)
     /// The redirect itself is the answer, with its body.
     case stop

@@ -184,6 +184,7 @@ import Testing
         let (_, client) = try await load(try secretRequest(), redirected, delegate)
         let fields = try #require(client.requests.last).headerFields
         #expect(fields[.custom("X-Api-Key")] == "planted")
+        #expect(fields[.authorization] == nil && fields[.cookie] == nil, "A credential has no scope but its origin.")
     }
 
     @Test func fieldsThatTheAppSetsOnPurposeAreSent() async throws {
