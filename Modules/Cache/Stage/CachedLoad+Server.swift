@@ -61,7 +61,9 @@ extension CachedLoad {
         _ response: LoadResponse, than stored: StoredAnswer, onError mayFail: Bool, at start: UInt64,
         requested: CacheTime, lead: FlightLead?
     ) -> Validated {
-        if mayFail, ReuseRules.isError(response.head.status) { return .failed(refused(response, lead)) }
+        if mayFail, response.cameLike(stored), ReuseRules.isError(response.head.status) {
+            return .failed(refused(response, lead))
+        }
         replaceIfOutdated(stored, by: response)
         return .other(received(response, at: start, requested: requested, lead: lead))
     }

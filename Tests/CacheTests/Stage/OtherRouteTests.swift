@@ -55,4 +55,16 @@ import Testing
         #expect(try await site.load().head.status == .notFound)
         #expect(try await site.get("/", ["Cache-Control": "only-if-cached, max-stale=1000"]) == "1")
     }
+
+    @Test func aFailureByAnotherKindOfRouteIsNotHiddenByTheEntry() async throws {
+        let site = try await Site { _, number in
+            guard number > 1 else { return Answer(200, ["Cache-Control": "max-age=60, stale-if-error=600"]) }
+            var answer = Answer(503)
+            answer.route = .relay
+            return answer
+        }
+        _ = try await site.get()
+        site.clock.pass(80)
+        #expect(try await site.load().head.status == .serviceUnavailable)
+    }
 }
