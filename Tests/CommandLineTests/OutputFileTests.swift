@@ -7,8 +7,9 @@ import Testing
 
 /// What `-o` writes to instead of putting a file in its place.
 struct OutputFileTests {
-    /// As `/dev/stdout` is one, if standard output is a file: the link stays, and the file gets the bytes at its end.
-    @Test func aLinkToAnOpenFileIsWrittenTo() throws {
+    /// As `/dev/stdout` is one: if standard output is a file, the link stays, and what is written comes between what was
+    /// written to the descriptor before and what is written to it afterwards.
+    @Test func aLinkToADescriptorIsThatDescriptor() throws {
         let folder = try TemporaryDirectory()
         let (target, link) = (folder.file("target"), folder.file("link"))
         let descriptor = open(target, O_WRONLY | O_CREAT | O_CLOEXEC, 0o600)
@@ -17,7 +18,8 @@ struct OutputFileTests {
         let fromTheWorkingFolder = String(repeating: "../", count: 40) + link.dropFirst()
         for path in [link, fromTheWorkingFolder] { #expect(try !OutputFile.canBeReplaced(path)) }
         try OutputFile(link).write(Array("after".utf8))
-        #expect(try String(decoding: Data(contentsOf: URL(filePath: target)), as: UTF8.self) == "before, after")
+        try #require(write(descriptor, ", last", 6) == 6)
+        #expect(try String(decoding: Data(contentsOf: URL(filePath: target)), as: UTF8.self) == "before, after, last")
     }
 
     @Test func filesAndFreePathsCanBeReplaced() throws {

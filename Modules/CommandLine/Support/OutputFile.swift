@@ -20,11 +20,12 @@ final class OutputFile: Sendable {
         number = opened
     }
 
-    /// What a descriptor of this process leads to is written at its end, as with the descriptor: `/dev/stdout` may be a
-    /// file to which something was written already.
+    /// A path of a descriptor of this process, such as `/dev/stdout`, is that descriptor. Opened by its path, a file would
+    /// be written from its beginning, over what the shell or this process has written to it.
     private static func opened(_ path: String) throws(CommandFailure) -> Int32 {
         let place = try Workplace.current.path(path)
-        return open(place, O_WRONLY | O_CLOEXEC | (ProcessPath.contains(place) ? O_APPEND : 0))
+        if let descriptor = ProcessPath.descriptor(of: place) { return fcntl(descriptor, F_DUPFD_CLOEXEC, 0) }
+        return open(place, O_WRONLY | O_CLOEXEC)
     }
 
     deinit { if isOwned, let number { close(number) } }
@@ -38,12 +39,12 @@ final class OutputFile: Sendable {
         CommandFailure(.inputOutput, name: "file", "The output cannot be written: \(SystemText.of(number)).")
     }
 
-    /// Whether a whole file may be put in the place of what is there: a device, a pipe and what a descriptor of this
-    /// process leads to, such as `/dev/stdout`, are written to instead, and `-` is standard output.
+    /// Whether a whole file may be put in the place of what is there: a device, a pipe and a descriptor of this process,
+    /// such as `/dev/stdout`, are written to instead, and `-` is standard output.
     static func canBeReplaced(_ path: String) throws(CommandFailure) -> Bool {
         guard path != "-" else { return false }
         let place = try Workplace.current.path(path)
-        guard !ProcessPath.contains(place) else { return false }
+        guard ProcessPath.descriptor(of: place) == nil else { return false }
         let real = URL(filePath: place).resolvingSymlinksInPath().path
         let attributes = try? FileManager.default.attributesOfItem(atPath: real)
         return attributes.map { $0[.type] as? FileAttributeType == .typeRegular } ?? true

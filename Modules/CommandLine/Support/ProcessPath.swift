@@ -9,7 +9,16 @@ enum ProcessPath {
     private static let linkLimit = 40
 
     /// Whether a path leads to such a place, directly or by symbolic links.
-    static func contains(_ path: String) -> Bool {
+    static func contains(_ path: String) -> Bool { place(of: path) != nil }
+
+    /// The descriptor of this process to which a path leads; nil for any other path.
+    static func descriptor(of path: String) -> Int32? {
+        guard let (_, rest) = place(of: path), rest.count == 2, rest[0] == "fd" else { return nil }
+        return Int32(rest[1])
+    }
+
+    /// The place to which a path leads, and what is left of the path behind it.
+    private static func place(of path: String) -> (name: String, rest: [String])? {
         let path = isAbsolute(path) ? path : "\(FileManager.default.currentDirectoryPath)/\(path)"
         // The components that are still to be gone, the next one at the end.
         var rest = components(of: path)
@@ -22,14 +31,14 @@ enum ProcessPath {
             }
             place.append(component)
             let name = "/" + place.joined(separator: "/")
-            if places.contains(name) { return true }
+            if places.contains(name) { return (name, rest.reversed()) }
             guard let target = Self.target(ofLink: name) else { continue }
             links += 1
-            guard links <= linkLimit else { return false }
+            guard links <= linkLimit else { return nil }
             if isAbsolute(target) { place = [] } else { place.removeLast() }
             rest += components(of: target)
         }
-        return false
+        return nil
     }
 
     /// By bytes, as the system divides paths: to `String`, a slash and a combining mark behind it are one character.
