@@ -72,18 +72,13 @@ import Testing
         #expect(try Data(contentsOf: URL(filePath: target)) == Data("helloworld".utf8))
     }
 
-    @Test func anErrorInsteadOfTheRestIsAFailureByFailOnly() async throws {
-        for isFailure in [true, false] {
-            let server = try server(then: "HTTP/1.1 404 No\r\nContent-Length: 0\r\n\r\n")
-            try await leaveAll(from: server)
-            do {
-                try await fetch(isFailure ? ["--fail"] : [], from: server, in: Workplace(defaultStore: ""))
-                #expect(!isFailure)
-            } catch let failure as CommandFailure {
-                #expect(isFailure && failure.status == .httpFailure, "\(failure)")
-            }
-            #expect(access(target, F_OK) != 0)
-            try SecureSession.removePartialDownload(to: target)
+    /// Without it, a script would go on without the file.
+    @Test(arguments: [["--fail"], []]) func anErrorInsteadOfTheRestIsAFailure(options: [String]) async throws {
+        let server = try server(then: "HTTP/1.1 404 No\r\nContent-Length: 0\r\n\r\n")
+        try await leaveAll(from: server)
+        let failure = await #expect(throws: CommandFailure.self) {
+            try await fetch(options, from: server, in: Workplace(defaultStore: ""))
         }
+        #expect(failure?.status == .httpFailure && access(target, F_OK) != 0, "\(String(describing: failure))")
     }
 }

@@ -52,7 +52,7 @@ struct Fetch {
         StandardStreams.output(text)
     }
 
-    /// - Returns: `hasFailed` if the answer ends the command, by `--fail`.
+    /// - Returns: `hasFailed` if the answer ends the command: an error with `--fail`, or with `-C` instead of the rest.
     private func load(_ request: LoadRequest) async throws -> (report: FetchReport, hasFailed: Bool) {
         let start = ContinuousClock.now
         note("> \(request.method.rawValue) \(request.url.redacted)")
@@ -114,11 +114,11 @@ struct Fetch {
             : try await session.downloadResult(
                 for: request, to: place, keeping: isWanted, umask: umask, progress: tell)
         tellHead(of: result.response)
+        let sum = result.isWhole ? try await output.result { try OutputFile.sum(of: file) } : Self.emptySum
         let report = FetchReport(
-            result.response, bytes: count, sha256: result.isWhole ? try OutputFile.sum(of: file) : Self.emptySum,
-            file: result.isWhole ? file : nil, duration: start.duration(to: .now))
-        // The status is 416 if nothing of the file was missing.
-        return (report, !result.isWhole && !isWanted(result.response.head))
+            result.response, bytes: count, sha256: sum, file: result.isWhole ? file : nil,
+            duration: start.duration(to: .now))
+        return (report, !result.isWhole)
     }
 
     // MARK: Output

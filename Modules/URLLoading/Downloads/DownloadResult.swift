@@ -2,20 +2,9 @@ package import SallyportLoading
 
 /// How a download ended.
 package struct DownloadResult: Sendable {
-    /// What the target is now.
-    package enum Target: Sendable {
-        /// The whole, with bytes of the response.
-        case loaded
-        /// The whole, of which an earlier download had left all bytes: the response, a 416, only says so.
-        case completeBefore
-        /// What it was: the response does not become the file.
-        case untouched
-    }
-
-    /// The last response with bytes of the file, if any has; its body was read or discarded.
+    /// The last response with bytes of the file; a 416 if an earlier download had left all of them. If the file is not
+    /// whole, the response that does not become it. Its body was read or discarded.
     package let response: LoadResponse
-    package let target: Target
-
-    /// Whether the file is whole, whatever the response's status.
-    package var isWhole: Bool { target != .untouched }
+    /// Whether the target is the whole file now, whatever the response's status. Otherwise it is what it was before.
+    package let isWhole: Bool
 }

@@ -40,8 +40,10 @@ struct Resumption: Codable, Equatable {
         return request
     }
 
-    /// How many parts are asked for in one download. A server that sends smaller ones is asked for the whole.
-    static let maximumParts = 100
+    /// How many small parts one download takes. A server that sends more of them is asked for the whole.
+    static let maximumSmallParts = 100
+    /// The length in bytes below which a part is small.
+    static let smallPart: Int64 = 64 << 10
 
     /// The kinds of answers to ``ask(_:)``.
     enum Answer: Equatable {

@@ -52,12 +52,12 @@ extension SecureSession {
         let response = try await source.response(to: request)
         guard isKept(response.head) else {
             response.body.discard()
-            return DownloadResult(response: response, target: .untouched)
+            return DownloadResult(response: response, isWhole: false)
         }
         let file = try DownloadFile.make(for: path)
         try await copy(response, to: file, progress: progress)
         try await file.commit(umask: umask)
-        return DownloadResult(response: response, target: .loaded)
+        return DownloadResult(response: response, isWhole: true)
     }
 
     private func copy(

@@ -13,7 +13,8 @@ extension SecureSession {
     /// validator, the download begins anew. A crash loses at most the last 32 MiB.
     ///
     /// A server may send less than the rest, and need not tell the length of the whole: it is asked for more until it
-    /// has told it, or answers that there is no more (416), 100 times at most; then the whole is loaded.
+    /// has told it, or answers that there is no more (416). If it sends 100 parts of less than 64 KiB, the whole is
+    /// loaded.
     ///
     /// - Parameters:
     ///   - request: a GET without a body and without `Range` or `If-Range` of its own.
@@ -82,9 +83,9 @@ extension SecureSession {
         progress: (TransferProgress) -> Void
     ) async throws(LoadError) -> DownloadResult {
         let response = try await source.response(to: request)
-        guard isKept(response.head) else { return DownloadResult(response: response, target: .untouched) }
+        guard isKept(response.head) else { return DownloadResult(response: response, isWhole: false) }
         try await copy(whole: response, to: request, file: &file, progress: progress)
-        return DownloadResult(response: response, target: .loaded)
+        return DownloadResult(response: response, isWhole: true)
     }
 
     /// Asks for what is missing, again and again if a server sends less of it, until an answer proves that nothing is.
@@ -95,8 +96,8 @@ extension SecureSession {
         keeping isKept: (HTTPResponse) -> Bool, isolation: isolated (any Actor)? = #isolation,
         progress: (TransferProgress) -> Void
     ) async throws(LoadError) -> DownloadResult? {
-        var last: LoadResponse?
-        for _ in 0..<Resumption.maximumParts {
+        var (last, smallParts): (LoadResponse?, Int) = (nil, 0)
+        while smallParts < Resumption.maximumSmallParts {
             guard var record = file.record, record.isOf(request) else { return nil }
             let response = try await source.response(to: record.ask(request))
             switch record.take(response.head) {
@@ -106,17 +107,18 @@ extension SecureSession {
             case .nothing:
                 response.body.discard()
                 progress(TransferProgress(completed: file.length, total: file.length))
-                return DownloadResult(response: last ?? response, target: last == nil ? .completeBefore : .loaded)
+                return DownloadResult(response: last ?? response, isWhole: true)
             case .whole where isKept(response.head):
                 try await copy(whole: response, to: request, file: &file, progress: progress)
-                return DownloadResult(response: response, target: .loaded)
+                return DownloadResult(response: response, isWhole: true)
             case .part(let end) where isKept(response.head):
+                if end - file.length < Resumption.smallPart { smallParts += 1 }
                 file.update(record)
                 try await copy(response, to: &file, upTo: end, of: record.total, progress: progress)
-                if record.total == end { return DownloadResult(response: response, target: .loaded) }
+                if record.total == end { return DownloadResult(response: response, isWhole: true) }
                 try await file.keep()
                 last = response
-            case .whole, .part, .other: return DownloadResult(response: response, target: .untouched)
+            case .whole, .part, .other: return DownloadResult(response: response, isWhole: false)
             }
         }
         return nil

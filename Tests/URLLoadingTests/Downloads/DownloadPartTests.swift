@@ -110,7 +110,7 @@ import Testing
         }
         let fixture = Fixture(client: client)
         #expect(try await resume(fixture) == .ok)
-        #expect(client.requests.count == Resumption.maximumParts + 1 && content == "helloworld")
+        #expect(client.requests.count == Resumption.maximumSmallParts + 1 && content == "helloworld")
     }
 
     @Test(arguments: [false, true]) func aPartThatWasNotAskedForIsRefused(isResumable: Bool) async throws {
