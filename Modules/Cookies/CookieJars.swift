@@ -12,7 +12,7 @@ public actor CookieJars: InstancePart {
     private nonisolated let store: SecureStore
     private nonisolated let gate: any AccessGate
     private nonisolated let logger: Logger
-    private var named: [String: CookieJar] = [:]
+    private var named: [CookieJarSelection: CookieJar] = [:]
 
     /// - Parameters:
     ///   - store: stores the persistent cookies where the app's own calls cannot reach them.
@@ -27,13 +27,14 @@ public actor CookieJars: InstancePart {
         main = CookieJar(name: nil, in: store, gate: gate, logger: logger)
     }
 
-    /// The jar with this name, the same object each time; it is created with its first cookie.
+    /// The jar with this name, the same object each time; it is created with its first cookie. Names of the same bytes
+    /// in UTF-8 are one jar.
     ///
     /// - Throws: `invalidName` for a name that is empty or has more than `CookieJar.maximumNameLength` bytes.
     public func jar(named name: String) throws(CookieError) -> CookieJar {
-        if let jar = named[name] { return jar }
+        if let jar = named[.named(name)] { return jar }
         let jar = try CookieJar(name, in: store, gate: gate, logger: logger)
-        named[name] = jar
+        named[.named(name)] = jar
         return jar
     }
 

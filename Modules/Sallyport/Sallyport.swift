@@ -146,7 +146,8 @@ public final class Sallyport: Sendable {
 
     // MARK: Cookies
 
-    /// The jar with this name, the same object each time; it is created with its first cookie.
+    /// The jar with this name, the same object each time; it is created with its first cookie. Names of the same bytes
+    /// in UTF-8 are one jar.
     ///
     /// - Throws: `invalidName` for a name that is empty or has more than `CookieJar.maximumNameLength` bytes.
     public func cookies(named name: String) async throws(CookieError) -> CookieJar {

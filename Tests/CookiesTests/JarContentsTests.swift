@@ -2,6 +2,7 @@ import Foundation
 import Logging
 import SallyportBase
 import SallyportCore
+import SallyportLoading
 import TestSupport
 import Testing
 
@@ -132,6 +133,27 @@ import Testing
         for jar in both { #expect(try await jar.list(of: ann).isEmpty) }
         try await jarsOfALaterProcess.credentialsCleared(for: nil, at: places)
         for jar in later { #expect(try await jar.list(of: ann).isEmpty) }
+        fixture.store.close()
+    }
+
+    /// The store keeps the cookies of a jar under the bytes of its name, and a later process must find all of them.
+    @Test func namesOfOtherBytesAreOtherJars() async throws {
+        let (fixture, ann) = (try await JarFixture(), Principal("ann"))
+        let names = ["jos\u{e9}", "jose\u{301}"]
+        #expect(CookieJarSelection.named(names[0]) != .named(names[1]))
+        #expect(CookieJarSelection.named(names[0]) == .named("jos\u{e9}"))
+        func storedCounts() throws -> [Int] {
+            try names.map { try CookieStorage(fixture.store, jar: $0).load().records.count }
+        }
+        let jars = CookieJars(in: fixture.store, gate: StubGate(), logger: Logger(label: "test"))
+        let cookie = try Cookie(name: "id", value: "1", domain: "a.example", expires: .distantFuture)
+        for name in names { try await jars.jar(named: name).set(cookie, of: ann) }
+        #expect(try storedCounts() == [1, 1])
+        await jars.shutdown()
+        let jarsOfALaterProcess = CookieJars(in: fixture.store, gate: StubGate(), logger: Logger(label: "test"))
+        let places = [CredentialPlace(principal: ann, origin: "https://a.example:443")]
+        try await jarsOfALaterProcess.credentialsCleared(for: nil, at: places)
+        #expect(try storedCounts() == [0, 0])
         fixture.store.close()
     }
 

@@ -2,10 +2,21 @@
 public enum CookieJarSelection: Sendable, Hashable {
     /// The instance's jar.
     case instance
-    /// A named jar in the instance's store, which is created if there is none.
+    /// A named jar in the instance's store, which is created if there is none. Names of the same bytes in UTF-8 are one
+    /// jar.
     case named(String)
     /// None: cookies are neither sent nor stored.
     case none
+
+    /// Compares names by bytes, as the store does: each of two names that Unicode calls equivalent has stored cookies
+    /// of its own.
+    public static func == (one: CookieJarSelection, other: CookieJarSelection) -> Bool {
+        switch (one, other) {
+        case (.instance, .instance), (.none, .none): true
+        case (.named(let one), .named(let other)): one.utf8.elementsEqual(other.utf8)
+        default: false
+        }
+    }
 }
 
 /// Which cookies of servers are accepted.
