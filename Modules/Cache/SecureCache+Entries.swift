@@ -106,7 +106,7 @@ extension SecureCache {
         _ slot: IndexSlot, of url: RequestURL, _ principal: Principal, under trust: TrustScope
     ) -> StoredAnswer? {
         guard let storage, let (answer, body) = storage.answer(slot.id) else { return nil }
-        guard answer.principal == principal.name, url.isWritten(as: answer.url), answer.trust == trust else {
+        guard Principal(answer.principal) == principal, url.isWritten(as: answer.url), answer.trust == trust else {
             return nil
         }
         return StoredAnswer(slot: slot, answer: answer, body: body)
