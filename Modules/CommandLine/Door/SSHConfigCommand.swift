@@ -1,5 +1,6 @@
 import ArgumentParser
 import Foundation
+import SallyportBase
 
 /// The stanza of ssh's configuration that leads to hosts inside.
 struct SSHConfigCommand: ParsableCommand, CheckedArguments {
@@ -43,16 +44,11 @@ struct SSHConfigCommand: ParsableCommand, CheckedArguments {
 
     /// For the shell that ssh starts; `%` is ssh's own.
     static func quoted(_ text: String) -> String {
-        let text = replacing("%", with: "%%", in: text)
+        let text = text.replacing(scalar: "%", with: "%%")
         let isPlain = text.utf8.allSatisfy { byte in
             (48...57).contains(byte) || (65...90).contains(byte) || (97...122).contains(byte)
                 || "-_./+%".utf8.contains(byte)
         }
-        return isPlain ? text : "'" + replacing("'", with: "'\\''", in: text) + "'"
-    }
-
-    /// By scalars, as the shell and ssh read: a quotation mark and a combining mark behind it are one character.
-    private static func replacing(_ mark: Unicode.Scalar, with replacement: String, in text: String) -> String {
-        text.unicodeScalars.map { $0 == mark ? replacement : "\($0)" }.joined()
+        return isPlain ? text : "'" + text.replacing(scalar: "'", with: "'\\''") + "'"
     }
 }

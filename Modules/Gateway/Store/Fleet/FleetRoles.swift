@@ -1,3 +1,5 @@
+internal import SallyportBase
+
 /// The rights that roles of PostgreSQL need in a fleet's database, beside the owner of its tables, who alone may alter them.
 package struct FleetRoles: Sendable {
     /// Of the gateways.
@@ -33,9 +35,7 @@ package struct FleetRoles: Sendable {
         ]
     }
 
-    /// By scalars: a quotation mark and a combining mark behind it are one character, which is no quotation mark.
     private static func quoted(_ name: String) -> String {
-        let scalars = name.unicodeScalars.map { scalar -> String in scalar == "\"" ? "\"\"" : "\(scalar)" }
-        return "\"\(scalars.joined())\""
+        "\"" + name.replacing(scalar: "\"", with: "\"\"") + "\""
     }
 }
