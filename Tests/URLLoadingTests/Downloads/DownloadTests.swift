@@ -150,18 +150,33 @@ import Testing
     @Test(arguments: [0o002, 0o022, 0o027, 0o077] as [UInt32])
     func aNewFileGetsTheModeByTheUmaskThatTheCallerNames(umask: UInt32) async throws {
         for isResumable in [false, true] {
-            let (session, _) = session(StubAnswer(chunks: [[1]]))
-            let request = try LoadRequest.get("http://a.example/")
-            if isResumable {
-                _ = try await session.resumedResult(
-                    for: request, to: target, keeping: { _ in true }, umask: umask, progress: { _ in })
-            } else {
-                _ = try await session.downloadResult(
-                    for: request, to: target, keeping: { _ in true }, umask: umask, progress: { _ in })
-            }
+            try await download(isResumable: isResumable, umask: umask)
             #expect(try directory.mode("file") == 0o666 & ~umask)
             #expect(try directory.names == ["file"])
             unlink(target)
+        }
+    }
+
+    /// As for each program that creates a file there, the directory says what others may do with it.
+    @Test(
+        .enabled(if: DefaultACL.isSupported, "The file system of temporary directories has no ACLs."),
+        arguments: [false, true])
+    func aDefaultACLOfTheDirectoryTakesThePlaceOfTheUmaskThatTheCallerNames(isResumable: Bool) async throws {
+        try DefaultACL.add(to: directory.path)
+        try await download(isResumable: isResumable, umask: 0o077)
+        #expect(try directory.mode("file") == DefaultACL.mode)
+        #expect(try directory.names == ["file"])
+    }
+
+    private func download(isResumable: Bool, umask: UInt32) async throws {
+        let (session, _) = session(StubAnswer(chunks: [[1]]))
+        let request = try LoadRequest.get("http://a.example/")
+        if isResumable {
+            _ = try await session.resumedResult(
+                for: request, to: target, keeping: { _ in true }, umask: umask, progress: { _ in })
+        } else {
+            _ = try await session.downloadResult(
+                for: request, to: target, keeping: { _ in true }, umask: umask, progress: { _ in })
         }
     }
 
