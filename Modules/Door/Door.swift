@@ -174,8 +174,18 @@ public actor Door: InstancePart {
     private func admit(_ descriptor: Int32, from listener: DoorListener) {
         let isTCP = listener.socket.isTCP
         let visitor = listener.isPrivate ? .user(geteuid()) : users.visitor(at: descriptor, overTCP: isTCP)
-        let answer = admission.answer(to: visitor, askingForCredential: listener.target == nil)
-        guard answer != .refused else { return dismiss(descriptor, of: visitor, from: listener) }
+        switch admission.answer(to: visitor, askingForCredential: listener.target == nil) {
+        case .welcome: take(descriptor, of: visitor, from: listener, asking: nil)
+        case .onlyWith(let credential): take(descriptor, of: visitor, from: listener, asking: credential)
+        case .refused: dismiss(descriptor, of: visitor, from: listener)
+        }
+    }
+
+    /// - Parameter credential: what the program must show; nil for a user that is welcome.
+    private func take(
+        _ descriptor: Int32, of visitor: Visitor, from listener: DoorListener, asking credential: DoorCredential?
+    ) {
+        let isTCP = listener.socket.isTCP
         let limits = configuration.limits
         guard entries.count < limits.connections, counts[visitor, default: 0] < limits.connectionsPerUser else {
             services.logger.info(
@@ -192,8 +202,7 @@ public actor Door: InstancePart {
         let socket = DoorSocket(descriptor, isTCP: isTCP, on: loop)
         let visit = Visit(
             number: lastNumber, socket: socket, door: self, services: services, visitor: visitor,
-            credential: answer == .welcome ? nil : admission.credential, place: listener.socket.place,
-            forward: listener.target)
+            credential: credential, place: listener.socket.place, forward: listener.target)
         entries[lastNumber] = Entry(
             socket: socket, visitor: visitor, isTCP: isTCP,
             isKnown: !isTCP || !listener.isPrivate && visitor.number != nil, due: .now + limits.greetingTimeout)

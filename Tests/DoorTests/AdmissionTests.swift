@@ -13,10 +13,11 @@ struct AdmissionTests {
     }
 
     @Test func allOthersNeedTheCredentialIfThereIsOne() {
-        let admission = Admission(owner: 1000, allowedUsers: [], credential: DoorCredential())
+        let credential = DoorCredential()
+        let admission = Admission(owner: 1000, allowedUsers: [], credential: credential)
         #expect(admission.answer(to: .user(1000)) == .welcome)
-        #expect(admission.answer(to: .user(0)) == .onlyWithCredential)
-        #expect(admission.answer(to: .unknown) == .onlyWithCredential)
+        #expect(admission.answer(to: .user(0)) == .onlyWith(credential))
+        #expect(admission.answer(to: .unknown) == .onlyWith(credential))
     }
 
     /// No protocol is spoken at a forwarded place.

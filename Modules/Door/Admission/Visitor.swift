@@ -17,8 +17,8 @@ struct Admission: Sendable {
 
     enum Answer: Sendable, Hashable {
         case welcome
-        /// Admitted only if it shows the credential.
-        case onlyWithCredential
+        /// Admitted only if it shows this credential.
+        case onlyWith(DoorCredential)
         /// Not admitted, whatever it shows.
         case refused
     }
@@ -26,6 +26,7 @@ struct Admission: Sendable {
     /// - Parameter asks: whether the place has a protocol in which a program can show the credential.
     func answer(to visitor: Visitor, askingForCredential asks: Bool = true) -> Answer {
         if let number = visitor.number, number == owner || allowedUsers.contains(number) { return .welcome }
-        return asks && credential != nil ? .onlyWithCredential : .refused
+        guard asks, let credential else { return .refused }
+        return .onlyWith(credential)
     }
 }
