@@ -49,8 +49,7 @@ public actor Door: InstancePart {
     private var adopted: [DoorListener] = []
     private var entries: [UInt64: Entry] = [:]
     private var counts: [Visitor: Int] = [:]
-    /// The connections of each user whose request has not been read yet, the oldest first.
-    private var greetings: [Visitor: [UInt64]] = [:]
+    private var greetings: Greetings
     private var lastNumber: UInt64 = 0
     private var openings: Turns
     private var watchdog: Task<Void, Never>?
@@ -67,6 +66,7 @@ public actor Door: InstancePart {
         logger: Logger = Logger(label: "sallyport.door")
     ) {
         self.configuration = configuration
+        greetings = Greetings(limit: configuration.limits.greetings)
         openings = Turns(limit: max(1, configuration.limits.openings))
         admission = Admission(
             owner: geteuid(), allowedUsers: configuration.allowedUsers, credential: configuration.credential)
@@ -207,7 +207,7 @@ public actor Door: InstancePart {
             socket: socket, visitor: visitor, isTCP: isTCP,
             isKnown: !isTCP || !listener.isPrivate && visitor.number != nil, due: .now + limits.greetingTimeout)
         counts[visitor, default: 0] += 1
-        beginGreeting(lastNumber, of: visitor)
+        beginGreeting(lastNumber, of: visitor, isAsked: credential != nil)
         entries[lastNumber]?.task = Task(executorPreference: loop) { [number = lastNumber] in
             let record = await withTaskCancellationHandler {
                 await visit.run()
@@ -249,23 +249,25 @@ public actor Door: InstancePart {
         configuration.onRecord?(record)
     }
 
-    private func beginGreeting(_ number: UInt64, of visitor: Visitor) {
-        greetings[visitor, default: []].append(number)
-        if let waiting = greetings[visitor], waiting.count > configuration.limits.greetings { giveUp(waiting[0]) }
+    private func beginGreeting(_ number: UInt64, of visitor: Visitor, isAsked: Bool) {
+        if let silent = greetings.add(number, of: visitor, isAsked: isAsked) { giveUp(silent) }
     }
 
     /// Call it while the connection has its entry.
     private func endGreeting(_ number: UInt64) {
         guard let visitor = entries[number]?.visitor else { return }
-        greetings[visitor]?.removeAll { $0 == number }
-        if greetings[visitor]?.isEmpty ?? false { greetings[visitor] = nil }
+        greetings.remove(number, of: visitor)
     }
 
     // MARK: Times
 
-    /// Sets how long a connection may last from now; nil for no limit. Its request has been read, or was refused.
-    func limit(_ number: UInt64, to time: Duration?) {
-        entries[number]?.due = time.map { .now + $0 }
+    /// Sets how long a connection may last from now.
+    func limit(_ number: UInt64, to time: Duration) { entries[number]?.due = .now + time }
+
+    /// Notes that the request of a connection has been read and is admitted: it may last from now on. One that is refused
+    /// still counts as a greeting until its program has left, since anyone can be refused as often as they like.
+    func isLetIn(_ number: UInt64) {
+        entries[number]?.due = nil
         endGreeting(number)
     }
 

@@ -46,8 +46,9 @@ public struct DoorLimits: Sendable, Hashable {
     /// The number of connections of one user; all programs whose user is unknown count as one user. Half of all by
     /// default, so that no user takes the places of the others.
     public var connectionsPerUser = 8192
-    /// The number of connections of one user whose request has not been read yet; a further one ends the oldest of that
-    /// user.
+    /// The number of connections of one user whose request has not been read yet, or was refused and whose program has
+    /// not left yet; a further one ends the oldest of that user. Users that have to show the credential have so many
+    /// together: a further one ends the oldest of that user who has most.
     public var greetings = 1024
     /// The longest time until a program's request has been read.
     public var greetingTimeout = Duration.seconds(10)

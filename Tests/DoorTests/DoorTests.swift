@@ -363,6 +363,22 @@ struct DoorTests {
         await app.door.shutdown()
     }
 
+    /// A program that is refused may stay for two seconds to read the answer, and may come again at once.
+    @Test func aRefusedConnectionTakesThePlaceOfASilentOneUntilItIsOver() async throws {
+        let app = try await DoorApp(in: world) { configuration in
+            configuration.limits.greetings = 2
+            configuration.limits.greetingTimeout = .seconds(600)
+        }
+        let silent = try app.visit()
+        let refused = try app.visit()
+        refused.send("GET / HTTP/1.1\r\n\r\n")
+        #expect(refused.head().hasPrefix("HTTP/1.1 400 "))
+        let next = try app.visit()
+        #expect(try await eventually { app.records.contains { $0.end == "tooSlow" } })
+        withExtendedLifetime((silent, refused, next)) {}
+        await app.door.shutdown()
+    }
+
     @Test func connectionsHaveTheirLimits() async throws {
         let server = try world.mirror(isSecure: false)
         let app = try await DoorApp(in: world) { $0.limits.connectionsPerUser = 3 }

@@ -14,7 +14,9 @@ struct OtherUsersTests {
     /// A program of another user, which connects so many times.
     ///
     /// - Parameter then: what it does with the connections, which are in `held`.
-    private func stranger(at place: DoorPlace, connecting count: Int, then end: String) throws -> ChildProcess {
+    private func stranger(
+        _ number: UInt32 = 65534, at place: DoorPlace, connecting count: Int, then end: String
+    ) throws -> ChildProcess {
         guard case .tcp(_, let port) = place else { throw Unexpected("\(place) has no port.") }
         let script = """
             import socket, sys, time
@@ -29,7 +31,7 @@ struct OtherUsersTests {
                 except ConnectionResetError: return b"reset"
             \(end)
             """
-        let user = ["setpriv", "--reuid", "65534", "--clear-groups", "/usr/bin/python3", "-c"]
+        let user = ["setpriv", "--reuid", "\(number)", "--clear-groups", "/usr/bin/python3", "-c"]
         return try ChildProcess("/usr/bin/env", user + [script, "\(port)", "\(count)"])
     }
 
@@ -78,6 +80,27 @@ struct OtherUsersTests {
         #expect(client.head().hasPrefix("HTTP/1.1 200 "))
         other.signal(SIGKILL)
         _ = try await other.outcome()
+        await app.door.shutdown()
+    }
+
+    /// Many users may be one person's, and would take all places of a door if each had as many silent connections.
+    @Test func silentConnectionsOfSeveralUsersTakeNoMorePlacesThanThoseOfOne() async throws {
+        let server = try world.mirror(isSecure: false)
+        let app = try await narrowDoor(credential: DoorCredential())
+        let client = try await ownProgram(at: app)
+        let first = try stranger(65534, at: app.places[0], connecting: 20, then: "time.sleep(60)")
+        #expect(try await eventually { app.records.count == 18 }, "\(first.error)")
+        let second = try stranger(65533, at: app.places[0], connecting: 20, then: "time.sleep(60)")
+        #expect(try await eventually { app.records.count == 38 }, "\(second.error)")
+        #expect(app.records.filter { $0.user == 65534 }.count == 19, "The user who has most gives way.")
+        #expect(app.records.allSatisfy { $0.end == "tooSlow" && $0.user != geteuid() })
+        #expect(await app.door.connectionCount == 3)
+        client.send("\(try server.named) HTTP/1.1\r\n\r\n")
+        #expect(client.head().hasPrefix("HTTP/1.1 200 "))
+        for other in [first, second] {
+            other.signal(SIGKILL)
+            _ = try await other.outcome()
+        }
         await app.door.shutdown()
     }
 

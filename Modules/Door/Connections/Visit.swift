@@ -108,7 +108,7 @@ struct Visit: Sendable {
     // MARK: Way
 
     private func open(_ request: DoorRequest) async throws(Refused) -> ByteStream {
-        await door.limit(number, to: nil)
+        await door.isLetIn(number)
         switch await opening(request) {
         case .open(let stream): return stream
         case .left: throw Refused(refusal: .programLost, form: request.form)
