@@ -150,26 +150,23 @@ static inline int sallyport_unix_peer(int connection, unsigned int *user) {
     return 0;
 }
 
-/// Looks which file stands for a Unix socket that was just bound to a path, and gives it this mode if the umask has
-/// taken bits of it. No link is followed, and the mode of a file that may be another socket's is left alone. 0, or a
-/// negative errno.
-static inline int sallyport_settle_socket_file(const char *path, mode_t mode, struct stat *file) {
+/// Looks at what is at a path, and opens it in no other way than to keep its inode from becoming another file's. No link
+/// is followed. A descriptor, or a negative errno.
+static inline int sallyport_hold_file(const char *path, struct stat *file) {
     int descriptor = open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
     if (descriptor < 0) return -errno;
-    int result = 0;
-    if (fstat(descriptor, file) != 0) {
-        result = -errno;
-    } else if (!S_ISSOCK(file->st_mode)) {
-        result = -ENOTSOCK;
-    } else if ((file->st_mode & 07777) != mode) {
-        // fchmod(2) refuses such a descriptor, whose name in /proc leads to its file whatever stands at the path now.
-        char name[32];
-        snprintf(name, sizeof name, "/proc/self/fd/%d", descriptor);
-        if (file->st_uid != geteuid() || file->st_nlink != 1) result = -EPERM;
-        else if (chmod(name, mode) != 0) result = -errno;
-    }
+    if (fstat(descriptor, file) == 0) return descriptor;
+    int failure = errno;
     close(descriptor);
-    return result;
+    return -failure;
+}
+
+/// Sets the mode of a file that is held. fchmod(2) refuses such a descriptor, whose name in /proc leads to its file
+/// whatever stands at the path now. 0, or a negative errno.
+static inline int sallyport_set_mode_of_held_file(int descriptor, mode_t mode) {
+    char name[32];
+    snprintf(name, sizeof name, "/proc/self/fd/%d", descriptor);
+    return chmod(name, mode) == 0 ? 0 : -errno;
 }
 
 /// Sends bytes, and with them descriptors, which the receiver gets copies of (unix(7), SCM_RIGHTS). How many bytes were

@@ -84,9 +84,16 @@ struct ListeningSocket: Sendable {
 
     /// A socket that a process left behind is removed: nothing takes connections there.
     private static func removeStale(_ path: String, _ address: SocketAddress, _ place: DoorPlace) throws(DoorError) {
-        var status = stat()
-        guard unsafe lstat(path, &status) == 0 else { return }
-        guard let file = SocketFile(path, status) else {
+        let held: HeldFile
+        do throws(SocketFile.Failure) {
+            // Held until this returns: another door may remove the file meanwhile, and make one of its own.
+            held = try HeldFile(path)
+        } catch {
+            if error.number == ENOENT { return }
+            throw cannotListen(place, error.number)
+        }
+        defer { withExtendedLifetime(held) {} }
+        guard let file = held.socketFile else {
             throw DoorError(.invalidPlace, "\(path) is there already, and is no socket.")
         }
         let probe = try open(AF_UNIX, place)
