@@ -35,6 +35,17 @@ public actor Door: InstancePart {
         var task: Task<Void, Never>?
     }
 
+    /// A connection that is being refused.
+    private struct Dismissed {
+        let number: UInt64
+        let socket: DoorSocket
+        let due: ContinuousClock.Instant
+        let task: Task<Void, Never>
+
+        /// Call it on the loop.
+        func end() { socket.assumeIsolated { $0.close(because: .notAdmitted) } }
+    }
+
     // The listening sockets, and all that is known of connections, belong to the thread of the loop.
     private nonisolated let loop = EventLoopGroup.shared.next()
     /// The event loop: the actor's functions run on its thread.
@@ -50,6 +61,8 @@ public actor Door: InstancePart {
     private var entries: [UInt64: Entry] = [:]
     private var counts: [Visitor: Int] = [:]
     private var greetings: Greetings
+    /// The oldest first. One that was ended stays until its task is over.
+    private var dismissals: [Dismissed] = []
     private var lastNumber: UInt64 = 0
     private var openings: Turns
     private var watchdog: Task<Void, Never>?
@@ -218,20 +231,36 @@ public actor Door: InstancePart {
         }
     }
 
-    /// Ends a connection whose user may not come in, before it takes a place that others need.
+    /// Ends a connection whose user may not come in, and which takes no place that others need.
     private func dismiss(_ descriptor: Int32, of visitor: Visitor, from listener: DoorListener) {
-        let dismissal: Dismissal
-        if listener.target == nil {
-            dismissal = Dismissal.of(descriptor)
-        } else {
+        let record = DoorRecord(place: "\(listener.socket.place)", user: visitor.number)
+        let socket = DoorSocket(descriptor, isTCP: listener.socket.isTCP, on: loop)
+        guard listener.target == nil else {
             // No protocol is spoken there.
-            DoorSocket(descriptor, isTCP: listener.socket.isTCP, on: loop).assumeIsolated { $0.reset() }
-            dismissal = Dismissal(refusal: .notAdmitted, form: .forward)
+            socket.assumeIsolated { $0.reset() }
+            return tell(record, .notAdmitted, .forward)
         }
-        var record = DoorRecord(place: "\(listener.socket.place)", user: visitor.number)
-        record.form = dismissal.form?.rawValue
-        record.end = dismissal.refusal.name
-        services.log(dismissal.refusal, record)
+        for oldest in dismissals.dropLast(Dismissal.limit - 1) { oldest.end() }
+        lastNumber += 1
+        let task = Task(executorPreference: loop) { [number = lastNumber] in
+            let (refusal, form) = await Dismissal(socket: socket).run()
+            await self.isDismissed(number, record, refusal, form)
+        }
+        dismissals.append(Dismissed(number: lastNumber, socket: socket, due: .now + Dismissal.time, task: task))
+    }
+
+    private func isDismissed(
+        _ number: UInt64, _ record: DoorRecord, _ refusal: DoorRefusal, _ form: DoorRequest.Form?
+    ) {
+        dismissals.removeAll { $0.number == number }
+        tell(record, refusal, form)
+    }
+
+    private func tell(_ start: DoorRecord, _ refusal: DoorRefusal, _ form: DoorRequest.Form?) {
+        var record = start
+        record.form = form?.rawValue
+        record.end = refusal.name
+        services.log(refusal, record)
         tell(record)
     }
 
@@ -278,6 +307,7 @@ public actor Door: InstancePart {
         guard !isShutDown else { return false }
         let now = ContinuousClock.now
         for (number, entry) in entries where entry.due.map({ $0 <= now }) ?? false { giveUp(number) }
+        for dismissal in dismissals where dismissal.due <= now { dismissal.end() }
         for listener in listeners + adopted where listener.isPaused {
             listener.isPaused = false
             loop.watch(listener.socket.descriptor, for: .read, handler: listener)
@@ -330,7 +360,8 @@ public actor Door: InstancePart {
             listener.socket.close()
         }
         (listeners, adopted) = ([], [])
-        let ending = entries.values.compactMap(\.task)
+        for dismissal in dismissals { dismissal.end() }
+        let ending = entries.values.compactMap(\.task) + dismissals.map(\.task)
         for task in ending { task.cancel() }
         for task in ending { await task.value }
     }

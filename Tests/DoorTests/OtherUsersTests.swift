@@ -57,7 +57,10 @@ struct OtherUsersTests {
         let server = try world.mirror(isSecure: false)
         let app = try await narrowDoor()
         let client = try await ownProgram(at: app)
-        let counting = "print(sum(rest(one).startswith(b'HTTP/1.1 403 ') for one in held))"
+        let counting = """
+            for one in held: one.sendall(b"GET http://a.example/ HTTP/1.1\\r\\n\\r\\n")
+            print(sum(rest(one).startswith(b"HTTP/1.1 403 ") for one in held))
+            """
         let other = try await stranger(at: app.places[0], connecting: 20, then: counting)
             .outcome(within: .seconds(30))
         #expect(other.output == "20\n", "\(other.error)")
@@ -65,6 +68,32 @@ struct OtherUsersTests {
         #expect(app.records.allSatisfy { $0.end == "notAdmitted" && $0.user == 65534 })
         client.send("\(try server.named) HTTP/1.1\r\n\r\n")
         #expect(client.head().hasPrefix("HTTP/1.1 200 "))
+        await app.door.shutdown()
+    }
+
+    /// The door has taken the connection before the program speaks.
+    @Test func aUserWhoMayNotComeInIsToldInItsProtocol() async throws {
+        let app = try await narrowDoor()
+        let counting = """
+            time.sleep(0.1)
+            for one in held: one.sendall(bytes([5, 1, 0]))
+            print(sum(rest(one) == bytes([5, 255]) for one in held))
+            """
+        let other = try await stranger(at: app.places[0], connecting: 3, then: counting)
+            .outcome(within: .seconds(30))
+        #expect(other.output == "3\n", "\(other.error)")
+        #expect(try await eventually { app.records.count == 3 })
+        #expect(app.records.allSatisfy { $0.end == "notAdmitted" && $0.form == "socks5" })
+        await app.door.shutdown()
+    }
+
+    @Test func silentConnectionsOfAUserWhoMayNotComeInEndSoon() async throws {
+        let app = try await narrowDoor()
+        let other = try stranger(at: app.places[0], connecting: 100, then: "time.sleep(60)")
+        #expect(try await eventually { app.records.count == 100 }, "\(other.error)")
+        #expect(app.records.allSatisfy { $0.end == "notAdmitted" && $0.form == nil && $0.user == 65534 })
+        other.signal(SIGKILL)
+        _ = try await other.outcome()
         await app.door.shutdown()
     }
 

@@ -36,7 +36,7 @@ actor DoorSocket: DescriptorHandler {
     /// What is left of the turn, in bytes.
     private var readAllowance = turn, writeAllowance = turn
     private var isClosed = false
-    /// Why the connection was reset first.
+    /// Why the connection was ended first, if a reason was given.
     private(set) var failure: DoorRefusal?
 
     /// - Parameter descriptor: non-blocking; the socket closes it.
@@ -206,6 +206,12 @@ actor DoorSocket: DescriptorHandler {
     func reset(because failure: DoorRefusal) {
         self.failure = self.failure ?? failure
         reset()
+    }
+
+    /// Ends the connection as ``close()`` does, and keeps the reason of the first call.
+    func close(because failure: DoorRefusal) {
+        self.failure = self.failure ?? failure
+        close()
     }
 
     private func end(byReset isReset: Bool) {
