@@ -47,8 +47,8 @@ public struct DoorLimits: Sendable, Hashable {
     /// default, so that no user takes the places of the others.
     public var connectionsPerUser = 8192
     /// The number of connections of one user whose request has not been read yet, or was refused and whose program has
-    /// not left yet; a further one ends the oldest of that user. Users that have to show the credential have so many
-    /// together: a further one ends the oldest of that user who has most.
+    /// not left yet; a further one ends the oldest of that user. Users that have to show the credential have so
+    /// many together: a further one ends the oldest of that user who has most.
     public var greetings = 1024
     /// The longest time until a program's request has been read.
     public var greetingTimeout = Duration.seconds(10)

@@ -62,8 +62,8 @@ struct ListeningSocketTests {
         return descriptor
     }
 
-    /// The umask of most systems takes the right to connect from other users; a kernel that gives sockets no mode leaves
-    /// more than the owner's.
+    /// The umask of most systems takes the right to connect from other users; a kernel that gives sockets no mode
+    /// leaves more than the owner's.
     @Test(arguments: [(0o600, 0o666), (0o700, 0o600), (0o755, 0o600)] as [(mode_t, mode_t)])
     func aFileThatWasBoundWithAnotherModeGetsItsOwn(bound: mode_t, expected: mode_t) throws {
         let descriptor = try boundSocket(mode: bound)

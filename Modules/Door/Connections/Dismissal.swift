@@ -1,5 +1,5 @@
-/// The refusal of a connection whose program may not come in. The program is told in its own protocol, so the door waits
-/// for its first byte, but not long; such connections are few, and take no place of those that may come in.
+/// The refusal of a connection whose program may not come in. The program is told in its own protocol, so the door
+/// waits for its first byte, but not long; such connections are few, and take no place of those that may come in.
 struct Dismissal: Sendable {
     /// The number of connections that a door holds for this; the oldest ends for a further one.
     static let limit = 64
