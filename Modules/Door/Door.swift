@@ -294,7 +294,7 @@ public actor Door: InstancePart {
     func limit(_ number: UInt64, to time: Duration) { entries[number]?.due = .now + time }
 
     /// Notes that the request of a connection has been read and is admitted: it may last from now on. One that is
-    /// refused still counts as a greeting until its program has left, since anyone can be refused as often as they like.
+    /// refused still counts as a greeting until it is over, since a program can be refused as often as it likes.
     func isLetIn(_ number: UInt64) {
         entries[number]?.due = nil
         endGreeting(number)

@@ -1,7 +1,7 @@
 /// The connections whose programs have not been let in yet, and which of them gives way to a new one.
 ///
 /// Each user has its own list, so that one user's silent connections take no place of another's. A program that has
-/// to show the credential may be of any user, and one person may have many users: those lists have the same limit together.
+/// to show the credential may be of any user, and one person may have many users: those lists share one limit.
 struct Greetings: Sendable {
     private struct List {
         let isAsked: Bool
