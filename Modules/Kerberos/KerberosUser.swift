@@ -48,6 +48,9 @@ public struct KerberosUser: Sendable, Hashable, CustomStringConvertible {
         one.name.utf8.elementsEqual(other.name.utf8) && one.realm.utf8.elementsEqual(other.realm.utf8)
     }
 
+    /// Of the same bytes: else a chooser of names could give many users, all equivalent, the same hash.
+    public func hash(into hasher: inout Hasher) { hasher.combine(Array(description.utf8)) }
+
     public var description: String { "\(name)@\(realm)" }
 
     /// The form that krb5 reads. An `@` in the name (`ann@corp.example@CORP.EXAMPLE`) is escaped, and so is a

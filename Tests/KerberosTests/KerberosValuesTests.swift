@@ -35,6 +35,12 @@ import Testing
         #expect(try KerberosUser("é@R") == KerberosUser("é@R"))
     }
 
+    @Test func equivalentNamesHaveDifferentHashes() throws {
+        let (composed, decomposed) = (try KerberosUser("\u{e9}@R"), try KerberosUser("e\u{301}@R"))
+        #expect(composed.hashValue != decomposed.hashValue)
+        #expect(try composed.hashValue == KerberosUser("\u{e9}@R").hashValue)
+    }
+
     @Test(arguments: [
         "", "ann", "@R", "ann@", "an n@R", "ann@R\n", "ann\0@R", "ann@R/x", "ann@R:1", "ann@a\\b", "ann@R/\u{301}x",
     ])
