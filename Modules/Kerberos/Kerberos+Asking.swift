@@ -172,6 +172,8 @@ extension Kerberos {
         }
         switch source {
         case .cache(let path):
+            // A load that began before a lock must not bring back the ticket that was dropped then.
+            try checkAccess()
             let (user, ticket) = try HostFiles.granting(ofCache: path)
             guard user == applicant.owner.user, ticket.holds(at: clock()) else {
                 throw KerberosError(.noTicket, "The credential cache has no ticket of the user that holds.")

@@ -35,6 +35,27 @@ struct KerberosAccessTests {
         try await expectNothingIsTaken(.withdrawn)
     }
 
+    /// The lock drops the cache's ticket, and keeps the path for the time after it.
+    @Test func aLoadThatBeganBeforeALockReadsNoCache() async throws {
+        let kdc = try await TestKDC.start()
+        try await kdc.addUser("ann", password: "secret")
+        let path = try await kdc.cache(of: "ann", password: "secret")
+        let connector = Connector(gate: gate)
+        let kerberos = Kerberos(in: nil, gate: gate, tunnels: connector.tunnels, realms: RealmServers())
+        let user = try await kerberos.useCredentialCache(at: path)
+        let applicant = await kerberos.applicant(TicketOwner(principal: .instance, user: user))
+        let deadline = ContinuousClock.now + .seconds(30)
+        gate.withdraw(.remoteLockout)
+        await kerberos.forget()
+        await #expect(throws: KerberosError(.withdrawn, "")) {
+            try await kerberos.granting(of: applicant, until: deadline)
+        }
+        #expect(await kerberos.state.books.values.allSatisfy(\.isEmpty))
+        gate.authorize()
+        _ = try await kerberos.granting(of: applicant, until: deadline)
+        await connector.shutdown()
+    }
+
     @Test func beforeAuthorizationNoPasswordAndNoTicketIsTaken() async throws {
         gate.close(AccessDenied(.notAuthorized))
         try await expectNothingIsTaken(.notAuthorized)
