@@ -1,3 +1,4 @@
+internal import Logging
 internal import SallyportCore
 
 // How many users have tickets and secrets here.
@@ -34,6 +35,9 @@ extension Kerberos {
             .map { (owner: $0.key, worth: $0.value.worth(at: now), use: $0.value.use) }
         let dropped = idle.sorted { ($0.worth, $0.use) < ($1.worth, $1.use) }.prefix(excess).map(\.owner)
         for owner in dropped { state.books[owner] = nil }
-        storage?.remove(dropped)
+        storage?.remove(dropped) { [logger] result in
+            guard case .failure(let error) = result else { return }
+            logger.warning("Tickets that made room cannot be removed.", metadata: ["error": "\(error)"])
+        }
     }
 }

@@ -95,7 +95,8 @@ public actor Kerberos: InstancePart {
     // MARK: The user of a principal
 
     /// Signs a user in with a password, which is kept in memory and used to request tickets until the tickets are
-    /// cleared.
+    /// cleared, access is withdrawn, or the user makes room for another one: at most 1,024 users have tickets and
+    /// passwords here.
     ///
     /// Loads do the same with the credential that answers a challenge; this is for an app that wants to check it
     /// before.

@@ -81,6 +81,19 @@ struct TicketRoomTests {
         await connector.shutdown()
     }
 
+    @Test func aRecordThatCannotBeRemovedIsReported() async throws {
+        let folder = try TemporaryDirectory()
+        let store = try await TestStore(in: folder)
+        let storage = TicketStorage(store.store)
+        store.close()
+        let failures = Lock(0)
+        storage.remove([try owner("a")]) { result in
+            if case .failure = result { failures.withLock { $0 += 1 } }
+        }
+        #expect(failures.withLock { $0 } == 1)
+        await connector.shutdown()
+    }
+
     @Test func recordsFollow() async throws {
         let folder = try TemporaryDirectory()
         let store = try await TestStore(in: folder)

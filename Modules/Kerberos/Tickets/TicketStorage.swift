@@ -49,14 +49,18 @@ struct TicketStorage: Sendable {
         }
     }
 
-    /// Queues the removal of users' records, and does not wait for it: what stays if it fails is removed at the next
-    /// load, which finds too many.
-    func remove(_ owners: [TicketOwner]) {
+    /// Queues the removal of users' records, and does not wait for it. Records that stay because it fails are loaded
+    /// like all others the next time, and make room then if there are too many.
+    ///
+    /// - Parameter finish: called once, unless there is nothing to remove, when the records are gone or the removal has
+    ///   failed. Must not block.
+    func remove(_ owners: [TicketOwner], finish: @escaping @Sendable (Result<Void, any Error>) -> Void) {
         let keys = owners.map(Self.key)
         guard !keys.isEmpty else { return }
-        store.submit({ [records] transaction in
-            for key in keys { try transaction.remove(key, from: records) }
-        })
+        store.submit(
+            { [records] transaction in
+                for key in keys { try transaction.remove(key, from: records) }
+            }, finish: finish)
     }
 
     /// - Parameter principal: the principal; if nil, all principals, and records that cannot be read.
