@@ -35,6 +35,8 @@ extension Kerberos {
         for service: ServiceName, of owner: TicketOwner, password: Redacted<String>?
     ) throws(KerberosError) -> ServiceTickets? {
         try load()
+        // A new user's password is taken by the call that verifies it: until then no other user makes room for them.
+        guard state.books[owner] != nil else { return nil }
         if let password { try take(password, for: owner) }
         let applicant = self.applicant(owner)
         guard let ticket = known(service, applicant) else { return nil }

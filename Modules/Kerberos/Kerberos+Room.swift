@@ -14,7 +14,8 @@ extension Kerberos {
         makeRoom(beside: owner)
     }
 
-    /// A call needs the user's book until it has its tickets. Ended with ``endWait(for:)``.
+    /// A call needs the user's book until it has its tickets. Until then the book is one beyond the limit: a user whose
+    /// password may turn out to be wrong takes the place of no other. Ended with ``endWait(for:)``.
     func beginWait(for owner: TicketOwner) { state.waiting[owner, default: 0] += 1 }
 
     func endWait(for owner: TicketOwner) {
@@ -24,13 +25,14 @@ extension Kerberos {
     }
 
     /// Drops the books beyond the limit, and their records: first those that are worth least, and of these the ones
-    /// that were used least recently. While more calls wait than there may be books, there are more.
+    /// that were used least recently. Books whose tickets are awaited stay, and do not count.
     ///
     /// - Parameter owner: a user whose book stays.
     func makeRoom(beside owner: TicketOwner? = nil) {
-        let excess = state.books.count - limit
-        guard excess > 0 else { return }
         let (now, waiting) = (clock(), state.waiting)
+        let awaited = waiting.keys.filter { state.books[$0] != nil }.count
+        let excess = state.books.count - awaited - limit
+        guard excess > 0 else { return }
         let idle = state.books.filter { $0.key != owner && waiting[$0.key] == nil }
             .map { (owner: $0.key, worth: $0.value.worth(at: now), use: $0.value.use) }
         let dropped = idle.sorted { ($0.worth, $0.use) < ($1.worth, $1.use) }.prefix(excess).map(\.owner)

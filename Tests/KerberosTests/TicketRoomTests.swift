@@ -72,12 +72,39 @@ struct TicketRoomTests {
         await kerberos.beginWait(for: awaited)
         await kerberos.beginWait(for: awaited)
         try await take("a", "b", "c", "d", into: kerberos)
+        #expect(await names(kerberos) == ["a", "b", "c", "d"], "the awaited one does not count")
         await kerberos.endWait(for: awaited)
         try await take("e", into: kerberos)
-        #expect(await names(kerberos) == ["a", "d", "e"])
+        #expect(await names(kerberos) == ["a", "c", "d", "e"])
         await kerberos.endWait(for: awaited)
-        try await take("f", into: kerberos)
-        #expect(await names(kerberos) == ["d", "e", "f"])
+        #expect(await names(kerberos) == ["c", "d", "e"])
+        await connector.shutdown()
+    }
+
+    @Test func usersWhosePasswordsAreRefusedTakeNoPlace() async throws {
+        let kerberos = kerberos()
+        try await take("a", "b", "c", into: kerberos)
+        let refused = try ["x", "y", "z"].map { try owner($0) }
+        for owner in refused {
+            await kerberos.beginWait(for: owner)
+            try await kerberos.take(Redacted("wrong"), for: owner)
+        }
+        #expect(await names(kerberos) == ["a", "b", "c", "x", "y", "z"])
+        for owner in refused {
+            await kerberos.forgetPassword(of: owner)
+            await kerberos.endWait(for: owner)
+        }
+        #expect(await names(kerberos) == ["a", "b", "c"])
+        await connector.shutdown()
+    }
+
+    @Test func lookingForTheTicketsOfANewUserTakesNoPlace() async throws {
+        let kerberos = kerberos()
+        try await take("a", "b", "c", into: kerberos)
+        let tickets = try await kerberos.ticketsAtHand(
+            for: ServiceName(service: "HTTP", host: "localhost"), of: owner("x"), password: Redacted("unverified"))
+        #expect(tickets == nil)
+        #expect(await names(kerberos) == ["a", "b", "c"])
         await connector.shutdown()
     }
 
