@@ -139,6 +139,19 @@ import Testing
         }
     }
 
+    @Test func theKDCThatAnsweredLastIsTriedFirst() async throws {
+        let servers = try ["a.example:88", "b.example:88", "c.example:88"].map { try Endpoint($0) }
+        let answering = AnsweringKDCs()
+        await answering.answered(servers[1], of: "R")
+        #expect(await answering.ordered(servers, of: "R") == [servers[1], servers[0], servers[2]])
+        #expect(await answering.ordered(servers, of: "S") == servers)
+        #expect(await answering.ordered([servers[0]], of: "R") == [servers[0]], "it is no longer listed")
+        await answering.failed(servers[0], of: "R")
+        #expect(await answering.ordered(servers, of: "R").first == servers[1])
+        await answering.failed(servers[1], of: "R")
+        #expect(await answering.ordered(servers, of: "R") == servers)
+    }
+
     // MARK: Errors
 
     @Test func aFailureOfTheCredentialIsToldFromOthers() {

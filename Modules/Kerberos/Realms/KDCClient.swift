@@ -14,6 +14,7 @@ struct KDCClient: Sendable {
     let realms: RealmServers
     private let timeout: Duration
     private let slots = RealmSlots()
+    private let answering = AnsweringKDCs()
 
     init(tunnels: any RoutedTunnels, realms: RealmServers, timeout: Duration = Self.timeout) {
         self.tunnels = tunnels
@@ -53,7 +54,7 @@ struct KDCClient: Sendable {
     ) async -> Result<[UInt8], LoadError> {
         let servers: [Endpoint]
         do throws(LoadError) {
-            servers = try await realms.servers(of: realm)
+            servers = await answering.ordered(try await realms.servers(of: realm), of: realm)
         } catch {
             return .failure(error)
         }
@@ -62,10 +63,13 @@ struct KDCClient: Sendable {
             // A silent KDC leaves time for the following ones.
             let share = (deadline - .now) / (servers.count - index)
             switch await exchange(message, with: server, until: .now + share) {
-            case .success(let answer): return .success(answer)
+            case .success(let answer):
+                await answering.answered(server, of: realm)
+                return .success(answer)
             case .failure(let error): last = error
             }
             if Task.isCancelled { return .failure(.cancelled()) }
+            await answering.failed(server, of: realm)
             if [.notAuthorized, .withdrawn].contains(last.code) { break }
         }
         return .failure(last)
