@@ -237,31 +237,31 @@ extension Kerberos {
     @concurrent private nonisolated func run(
         _ talk: KDCTalk, until deadline: ContinuousClock.Instant
     ) async throws(KerberosError) -> Ticket {
-        var answer: [UInt8] = []
+        var (answer, answering): ([UInt8], String) = ([], "")
         // A few messages are normal: pre-authentication, referrals from realm to realm.
         for _ in 0..<Self.maximumMessages {
-            switch try await step(of: talk, answer) {
+            switch try await step(of: talk, answer, from: answering, until: deadline) {
             case .done: return try talk.ticket()
             case .send(let message, let realm):
+                answering = realm
                 answer = try await client.answer(to: message, of: realm, until: deadline)
             }
         }
         throw KerberosError(.kdcProtocol, "The KDCs wanted more than \(Self.maximumMessages) messages for one ticket.")
     }
 
-    /// A step that may take long has a thread of its own: KDCs that ask for it must not hold up the cooperative pool,
-    /// and so all other tasks.
-    private nonisolated func step(of talk: KDCTalk, _ answer: [UInt8]) async throws(KerberosError) -> KDCTalk.Step {
+    /// - Parameter realm: the realm whose KDC answered.
+    private nonisolated func step(
+        of talk: KDCTalk, _ answer: [UInt8], from realm: String, until deadline: ContinuousClock.Instant
+    ) async throws(KerberosError) -> KDCTalk.Step {
         guard talk.hashesPassword, !answer.isEmpty else { return try talk.step(answer) }
-        let result = await OwnThread.result("krb5-password") { () -> Result<KDCTalk.Step, KerberosError> in
+        return try await hashing.result(of: realm, until: deadline) { () -> Result<KDCTalk.Step, KerberosError> in
             do throws(KerberosError) {
                 return .success(try talk.step(answer))
             } catch {
                 return .failure(error)
             }
         }
-        guard let result else { throw KerberosError(.other, "A thread for krb5 could not be started.") }
-        return try result.get()
     }
 
     private static let maximumMessages = 16

@@ -30,6 +30,7 @@ public actor Kerberos: InstancePart {
     nonisolated let storage: TicketStorage?
     nonisolated let gate: (any AccessGate)?
     nonisolated let client: KDCClient
+    nonisolated let hashing = PasswordHashing()
     nonisolated let logger: Logger
     nonisolated let limit: Int
     nonisolated let clock: @Sendable () -> Int64

@@ -13,7 +13,8 @@ struct KDCClient: Sendable {
     let tunnels: any RoutedTunnels
     let realms: RealmServers
     private let timeout: Duration
-    private let slots = RealmSlots()
+    /// A KDC of MIT Kerberos drops the oldest connection beyond 45, and serves other clients too.
+    private let slots = RealmSlots(limit: 16)
     private let answering = AnsweringKDCs()
 
     init(tunnels: any RoutedTunnels, realms: RealmServers, timeout: Duration = Self.timeout) {
@@ -36,7 +37,7 @@ struct KDCClient: Sendable {
         if ContinuousClock.now < deadline {
             // In its turn, and within the time limit.
             result = await untilDeadline(deadline) { () -> Result<[UInt8], LoadError> in
-                guard await self.slots.enter(realm) else { return .failure(Self.late) }
+                guard await self.slots.enter(realm, until: deadline) else { return .failure(Self.late) }
                 let answer = await self.attempt(message, realm, until: deadline)
                 await self.slots.leave(realm)
                 return answer
@@ -54,7 +55,7 @@ struct KDCClient: Sendable {
     ) async -> Result<[UInt8], LoadError> {
         let servers: [Endpoint]
         do throws(LoadError) {
-            servers = await answering.ordered(try await realms.servers(of: realm), of: realm)
+            servers = try await answering.ordered(realms.servers(of: realm), of: realm)
         } catch {
             return .failure(error)
         }

@@ -1,7 +1,7 @@
 internal import SallyportBase
 
-/// Limits how many messages of one realm are in progress at once: a KDC of MIT Kerberos drops the oldest connection
-/// beyond 45, and serves other clients too. Further messages wait for their turn.
+/// Limits what is in progress for one realm at once. What is beyond that waits for its turn. Each realm has turns of
+/// its own, so that one that is slow, or hostile, delays no other.
 actor RealmSlots {
     private struct Realm {
         var used = 0
@@ -13,13 +13,17 @@ actor RealmSlots {
     private var lastNumber: UInt64 = 0
     private let limit: Int
 
-    init(limit: Int = 16) { self.limit = limit }
+    /// - Parameter limit: how much may be in progress for one realm.
+    init(limit: Int) { self.limit = limit }
+
+    /// How many tasks wait for a turn.
+    var waiterCount: Int { realms.values.reduce(0) { $0 + $1.waiting.count } }
 
     /// Waits for a turn; each turn must be ended with ``leave(_:)``.
     ///
-    /// - Returns: false if the task was cancelled first.
-    func enter(_ realm: String) async -> Bool {
-        guard !Task.isCancelled else { return false }
+    /// - Returns: false if the task was cancelled first, or the deadline came first.
+    func enter(_ realm: String, until deadline: ContinuousClock.Instant) async -> Bool {
+        guard !Task.isCancelled, ContinuousClock.now < deadline else { return false }
         guard realms[realm, default: Realm()].used >= limit else {
             realms[realm, default: Realm()].used += 1
             return true
@@ -27,8 +31,8 @@ actor RealmSlots {
         lastNumber += 1
         let (number, signal) = (lastNumber, TaskSignal())
         realms[realm]?.waiting.append((number, signal))
-        await signal.wait()
-        // A task that is still in the queue here was cancelled; one that is no longer in it has its turn.
+        _ = await untilDeadline(deadline) { await signal.wait() }
+        // A task that is still in the queue here was cancelled, or is late; one that is no longer in it has its turn.
         guard let index = realms[realm]?.waiting.firstIndex(where: { $0.number == number }) else { return true }
         realms[realm]?.waiting.remove(at: index)
         return false
