@@ -1,5 +1,6 @@
 import Foundation
 import SallyportBase
+import SallyportConnecting
 import SallyportCore
 import SallyportURLLoading
 import TestSupport
@@ -279,20 +280,35 @@ struct RealmTests {
         await app.loading.shutdown()
     }
 
-    /// The hashing takes longer than the ticket may: there is no message after it.
+    /// Each message is answered within the time limit, but not two of them.
     @Test func allMessagesForATicketShareItsTime() async throws {
-        let asked = Lock(0)
         let server = try TestServer { connection in
-            asked.withLock { $0 += 1 }
             _ = connection.read()
-            connection.write(KDCClient.framed(Self.demand(hashedTimes: [0, 0x20, 0, 0])))
+            // On the server's own thread: the time that a slow KDC takes.
+            usleep(3_000_000)
+            connection.write(KDCClient.framed(Self.demand(hashedTimes: [0, 0, 0x10, 0])))
         }
-        let app = try KerberosApp([], timeout: .seconds(1), others: ["EXAMPLE.TEST": [try server.endpoint]])
-        await #expect(throws: KerberosError(.kdcUnreachable, "")) {
-            try await app.ticket("localhost", "ann@EXAMPLE.TEST", "secret")
+        let app = try KerberosApp([], timeout: .seconds(5), others: ["EXAMPLE.TEST": [try server.endpoint]])
+        do {
+            _ = try await app.ticket("localhost", "ann@EXAMPLE.TEST", "secret")
+            Issue.record("A ticket of a KDC that issues none")
+        } catch let error as KerberosError {
+            #expect(error.code == .kdcUnreachable && (error.underlying as? LoadError)?.code == .idleTimeout, "\(error)")
         }
-        #expect(asked.withLock { $0 } == 1)
+        #expect(server.acceptedConnections <= 2)
         await app.loading.shutdown()
+    }
+
+    @Test func noMessageIsSentAfterTheTimeOfItsTicket() async throws {
+        let server = try TestServer { $0.awaitEnd() }
+        let endpoint = try server.endpoint
+        let connector = Connector(gate: OpenGate())
+        let client = KDCClient(tunnels: connector.tunnels, realms: RealmServers { _ in [endpoint] })
+        await #expect(throws: KerberosError(.kdcUnreachable, "")) {
+            try await client.answer(to: [1], of: "EXAMPLE.TEST", until: ContinuousClock.now.advanced(by: .seconds(-1)))
+        }
+        #expect(server.acceptedConnections == 0)
+        await connector.shutdown()
     }
 
     /// KRB-ERROR (RFC 4120 §5.9.1): the time has to be sent encrypted with the password's key, of AES-256.

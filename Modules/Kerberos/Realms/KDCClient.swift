@@ -33,15 +33,12 @@ struct KDCClient: Sendable {
     func answer(
         to message: [UInt8], of realm: String, until deadline: ContinuousClock.Instant
     ) async throws(KerberosError) -> [UInt8] {
-        var result: Result<[UInt8], LoadError>?
-        if ContinuousClock.now < deadline {
-            // In its turn, and within the time limit.
-            result = await untilDeadline(deadline) { () -> Result<[UInt8], LoadError> in
-                guard await self.slots.enter(realm, until: deadline) else { return .failure(Self.late) }
-                let answer = await self.attempt(message, realm, until: deadline)
-                await self.slots.leave(realm)
-                return answer
-            }
+        // In its turn, and within the time limit.
+        let result = await untilDeadline(deadline) { () -> Result<[UInt8], LoadError> in
+            guard await self.slots.enter(realm, until: deadline) else { return .failure(Self.late) }
+            let answer = await self.attempt(message, realm, until: deadline)
+            await self.slots.leave(realm)
+            return answer
         }
         switch Task.isCancelled ? .failure(.cancelled()) : result ?? .failure(Self.late) {
         case .success(let answer): return answer
