@@ -33,6 +33,13 @@ struct PasswordHashingTests {
         }
     }
 
+    @Test func itHasAThreadOfItsOwn() async throws {
+        let name = try await hashing.result(of: "R", until: deadline) { () -> Result<String?, KerberosError> in
+            .success(KernelFile.text("/proc/thread-self/comm"))
+        }
+        #expect(name == "krb5-password\n")
+    }
+
     @Test func oneThatIsBeyondTheLimitWaitsForItsTurn() async throws {
         let first = occupy("R")
         await hasBegun.wait()
