@@ -10,7 +10,7 @@ package struct AgreedVersion: Sendable, Hashable {
     /// Whether only lower versions were offered, because a handshake with higher ones had failed.
     package let isFallback: Bool
     /// Whether the server has shown that it is the one with this name: false if the check of its certificate or of the
-    /// name in it was switched off.
+    /// name in it was switched off, and if the app trusts a chain that has failed the check.
     package let isAuthenticated: Bool
 
     package init(_ version: TLSVersion, with endpoint: Endpoint, isFallback: Bool, isAuthenticated: Bool) {
@@ -25,10 +25,9 @@ extension LoopShare {
     /// Tells the listener of a handshake that has succeeded.
     func agreed(on version: TLSVersion?, in handshake: HandshakeRecord, with endpoint: Endpoint) {
         guard let whenAgreed, let version else { return }
-        let settings = handshake.settings
         whenAgreed(
             AgreedVersion(
-                version, with: endpoint, isFallback: settings.isFallback,
-                isAuthenticated: settings.isVerified && settings.checksHost))
+                version, with: endpoint, isFallback: handshake.settings.isFallback,
+                isAuthenticated: handshake.isAuthenticated))
     }
 }

@@ -21,6 +21,8 @@ final class HandshakeRecord {
     private(set) var isUntrusted = false
     /// The chain failed verification, and is trusted nevertheless.
     private var isOverruled = false
+    /// Whether the server has shown a chain in this handshake. It shows none if a TLS session is resumed.
+    private var hasShownChain = false
     /// The chain was verified but has none of the pinned keys.
     private(set) var lacksPinnedKey = false
     /// Whether the chain awaits a decision.
@@ -116,6 +118,7 @@ extension HandshakeRecord {
     /// Whether the chain is accepted, after its verification.
     func takes(_ store: OpaquePointer?, isVerified: Bool) -> Bool {
         let shown = unsafe X509_STORE_CTX_get0_untrusted(store)
+        hasShownChain = true
         switch settings.decision {
         case .verification:
             if !isVerified { unsafe refuse(shown, X509_STORE_CTX_get_error(store)) }
@@ -132,6 +135,16 @@ extension HandshakeRecord {
         if isVerified { unsafe X509_STORE_CTX_set_error(store, X509_V_ERR_APPLICATION_VERIFICATION) }
         isInQuestion = true
         return false
+    }
+
+    /// Whether the server has shown that it is the one with its name; known once the handshake is done.
+    ///
+    /// A resumed TLS session is one of the same pool, so the same decision applied to its chain. It is not known whether
+    /// a decision to trust has overruled the verification of that chain.
+    var isAuthenticated: Bool {
+        guard settings.isVerified, settings.checksHost, !isOverruled else { return false }
+        guard case .decided(_, isTrusted: true) = settings.decision else { return true }
+        return hasShownChain
     }
 
     /// Whether the handshake is held at this point. After ``goOn(with:)``, OpenSSL asks once more.

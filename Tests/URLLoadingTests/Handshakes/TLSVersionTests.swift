@@ -282,6 +282,24 @@ struct TLSFallbackTests {
         #expect(site.seen.handshakes == 2)
     }
 
+    /// An attacker could otherwise keep all sessions of an app from its old server, by answering one whose delegate
+    /// trusts every server.
+    @Test func aServerThatTheAppTrustsAgainstTheVerificationIsStillOfferedLowerVersions() async throws {
+        let (loading, delegate) = (URLLoadingSystem(gate: gate), AskedDelegate(.trust(.forSession)))
+        var configuration = SessionConfiguration()
+        let trusting = loading.makeSession(configuration, delegate: delegate)
+        for _ in 0..<2 {
+            #expect(await trusting.failure(try site.request()) == nil)
+            // If the next connection resumes the TLS session, it is shown no chain.
+            site.server.closeConnections()
+        }
+        #expect(delegate.evaluations.count == 1 && delegate.evaluations.first?.failure != nil)
+        site.change { $0.version = .tls11 }
+        configuration.trust = try .only([site.authority.der])
+        configuration.minimumTLSVersion = .tls11
+        #expect(await loading.makeSession(configuration).failure(try site.request()) == nil)
+    }
+
     @Test func aServerThatIsNotTrustedIsNotTriedAgain() async throws {
         let loading = URLLoadingSystem(gate: gate, controlTLSVersions: try ControlTLSVersions(["TLS1.1"]))
         #expect(await loading.makeSession().failure(try site.request())?.code == .serverNotTrusted)
