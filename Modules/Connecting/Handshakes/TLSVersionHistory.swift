@@ -48,14 +48,13 @@ struct TLSVersionHistory: Sendable {
     }
 
     /// Notes a handshake that has succeeded. A server that was not authenticated may be an attacker's, which could keep
-    /// an app from its old server by speaking a higher version once. A lower version says something of the server only
-    /// if higher ones were offered before.
+    /// an app from its old server by speaking a higher version once, and have a modern server offered only lower versions
+    /// by speaking one of those. A lower version says something of the server only if higher ones were offered before.
     mutating func note(_ agreed: AgreedVersion, at now: ContinuousClock.Instant) {
-        if agreed.version < .tls12 {
-            if agreed.isFallback { reached(agreed.endpoint, withLowerVersions: true, at: now) }
-        } else if agreed.isAuthenticated {
-            reached(agreed.endpoint, withLowerVersions: false, at: now)
-        }
+        guard agreed.isAuthenticated else { return }
+        let isLower = agreed.version < .tls12
+        guard agreed.isFallback || !isLower else { return }
+        reached(agreed.endpoint, withLowerVersions: isLower, at: now)
     }
 
     mutating func reached(

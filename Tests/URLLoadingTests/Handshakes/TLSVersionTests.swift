@@ -162,6 +162,15 @@ struct TLSVersionHistoryTests {
         #expect(history.step(offer, to: endpoint, at: now).next == nil)
     }
 
+    /// An attacker could otherwise have sessions that check the server offer it only lower versions.
+    @Test func aServerThatWasNotAuthenticatedWithLowerVersionsIsStillOfferedHigherOnesFirst() throws {
+        var history = TLSVersionHistory()
+        let endpoint = try server(0)
+        history.note(AgreedVersion(.tls11, with: endpoint, isFallback: true, isAuthenticated: false), at: now)
+        let step = history.step(offer, to: endpoint, at: now)
+        #expect(step == TLSVersionStep(versions: offer.first, next: offer.fallback))
+    }
+
     @Test func lowerVersionsThatWereOfferedFirstSayNothingOfTheServer() throws {
         var history = TLSVersionHistory()
         let endpoint = try server(0)
