@@ -4,7 +4,7 @@ import Testing
 
 @testable import SallyportTransport
 
-/// Which OpenSSL objects a record keeps, since libcurl frees its own at any time.
+/// Which OpenSSL objects a record keeps, since libcurl frees its own at any time, and what it says of the server.
 @Suite struct HandshakeRecordTests {
     @Test func theConnectionIsForgottenWhenItIsFreed() throws {
         CurlLibrary.prepare()
@@ -23,5 +23,25 @@ import Testing
         }
         SSL_CTX_free(context)
         #expect(kept == nil)
+    }
+
+    /// The records have seen no chain, as in a resumed TLS session: whether the app overruled the verification at its
+    /// beginning is not known.
+    @Test func withoutAChainADecisionToTrustAuthenticatesNoServer() throws {
+        let chain = try #require(ChainFingerprint(sha256: [UInt8](repeating: 7, count: 32)))
+        var settings = HandshakeSettings(peer: .server, versions: .standard)
+        #expect(HandshakeRecord(settings).isAuthenticated)
+        settings.decision = .decided(chain, isTrusted: false)
+        #expect(HandshakeRecord(settings).isAuthenticated)
+        settings.decision = .decided(chain, isTrusted: true)
+        #expect(!HandshakeRecord(settings).isAuthenticated)
+    }
+
+    @Test func aCheckThatIsSwitchedOffAuthenticatesNoServer() {
+        var unverified = HandshakeSettings(peer: .server, versions: .standard)
+        var unnamed = unverified
+        unverified.isVerified = false
+        unnamed.checksHost = false
+        #expect(!HandshakeRecord(unverified).isAuthenticated && !HandshakeRecord(unnamed).isAuthenticated)
     }
 }
