@@ -144,6 +144,19 @@ import Testing
         #expect(negotiation.found(.credential(Self.ann)) == .say(Self.answer(basic)))
     }
 
+    /// Delegates usually answer a first challenge with what it proposes.
+    @Test func aPasswordThatAnIssuerRefusedIsProposedForNoOtherSpace() {
+        let (ticket, basic) = (Self.offer("one", "negotiate"), Self.offer("one"))
+        var negotiation = Negotiation()
+        _ = negotiation.challenged(by: [ticket, basic])
+        _ = negotiation.found(.proposed(Self.ann))
+        #expect(negotiation.mayPropose(Self.ann, in: basic.space))
+        negotiation.refusedBefore(Self.answer(ticket))
+        #expect(!negotiation.mayPropose(Self.ann, in: basic.space))
+        #expect(negotiation.mayPropose(Self.bob, in: basic.space))
+        #expect(negotiation.mayPropose(Self.ann, in: ticket.space), "After a failure, the refused one is shown.")
+    }
+
     @Test func aPasswordThatAnIssuerRefusedBeforeAnyChallengeIsKeptBackToo() {
         let (ticket, basic) = (Self.offer("one", "negotiate"), Self.offer("one"))
         var negotiation = Negotiation()

@@ -24,6 +24,31 @@ struct OwnSchemeTests {
         func scope(of url: RequestURL) -> String? { "/" }
     }
 
+    /// Knows from a third party that each token is wrong.
+    private struct RefusingScheme: AuthenticationScheme {
+        let method = AuthenticationMethod("bearer")
+
+        func takes(_ offered: OfferedScheme) -> Bool { true }
+
+        func authorization(
+            answering offered: OfferedScheme, with credential: Credential, for request: LoadRequest
+        ) throws(LoadError) -> Redacted<String> {
+            throw LoadError(.credentialRefused, at: .response, "The token is not known.")
+        }
+
+        func scope(of url: RequestURL) -> String? { "/" }
+    }
+
+    /// Answers a first challenge with what it proposes, as delegates usually do.
+    private struct UsualResponder: ChallengeResponder {
+        func respond(to challenge: AuthenticationChallenge) async -> ChallengeDisposition {
+            guard challenge.previousFailureCount == 0, let proposed = challenge.proposedCredential else {
+                return .performDefaultHandling
+            }
+            return .use(proposed)
+        }
+    }
+
     /// Counts the requests of a space, and sends the number with each.
     private struct CountingScheme: AuthenticationScheme {
         let method = AuthenticationMethod("count")
@@ -106,15 +131,16 @@ struct OwnSchemeTests {
 
     private let storage = CredentialStorage()
 
-    private func load(_ server: Server, _ schemes: [any AuthenticationScheme], password: String? = "t") async throws
-        -> Int
-    {
+    private func load(
+        _ server: Server, _ schemes: [any AuthenticationScheme], password: String? = "t",
+        asking responder: (any ChallengeResponder)? = nil
+    ) async throws -> Int {
         let stage = AuthenticationStage(credentials: storage, schemes: schemes)
         var request = try LoadRequest.get("https://a.example/page")
         request.options.credential = password.map { Credential(user: "app", password: Redacted($0)) }
         let context = LoadContext(
             requestID: 1, logger: Logger(label: "test"), deadline: .now + .seconds(30), idleTimeout: .seconds(30),
-            principal: .instance)
+            principal: .instance, responder: responder)
         return try await LoadChain([stage, server]).load(request, in: context).head.status.code
     }
 
@@ -138,6 +164,15 @@ struct OwnSchemeTests {
         let server = Server(taking: "Count ", named: "other")
         let error = await #expect(throws: LoadError.self) { try await load(server, [CountingScheme()]) }
         #expect(error?.code == .serverNotAuthenticated)
+    }
+
+    /// The third party's answer can be forged, and must not bring the password to the server.
+    @Test func aPasswordThatASchemeRefusesIsNotProposedForAnotherMethod() async throws {
+        let server = Server(taking: "Basic ")
+        let schemes: [any AuthenticationScheme] = [RefusingScheme(), BasicScheme()]
+        #expect(try await load(server, schemes, asking: UsualResponder()) == 401)
+        #expect(server.seen == [nil])
+        #expect(try await load(server, [BasicScheme()], asking: UsualResponder()) == 200)
     }
 
     @Test func ofTwoSchemesTheServersOrderCounts() async throws {

@@ -173,6 +173,12 @@ struct Negotiation: Sendable {
         refused[space]?.contains { $0.user == credential.user && $0.password == credential.password } ?? false
     }
 
+    /// Whether the app may be shown the credential as the proposed one. One that is kept back is shown only where it
+    /// was refused, since there it cannot be said again.
+    func mayPropose(_ credential: Credential, in space: ProtectionSpace) -> Bool {
+        wasRefused(credential, in: space) || !isKeptBack(credential)
+    }
+
     private func isKeptBack(_ credential: Credential) -> Bool {
         refusedByIssuer.contains { $0 == credential.password }
     }

@@ -17,6 +17,8 @@ extension Negotiator {
         }
         var proposed = challenger.credential
         if proposed == nil { proposed = await credentials.credential(for: offer.space, of: principal) }
+        // Delegates usually answer a first challenge with what it proposes, which would count as their own choice.
+        if let credential = proposed, !negotiation.mayPropose(credential, in: offer.space) { proposed = nil }
         let challenge = AuthenticationChallenge(
             protectionSpace: offer.space, proposedCredential: proposed, previousFailureCount: failureCount,
             failureResponse: head)

@@ -5,7 +5,9 @@ public import SallyportCore
 public struct AuthenticationChallenge: Sendable {
     /// Who asks, by which method, and for which realm.
     public let protectionSpace: ProtectionSpace
-    /// The credential of default handling; after a failure, the refused one.
+    /// The credential of default handling; after a failure, the refused one. If a third party, such as a KDC, has
+    /// refused its password in this load, it is proposed for no other method, and default handling does not send it
+    /// there.
     public let proposedCredential: Credential?
     /// How many answers were refused in this load, for this protection space.
     public let previousFailureCount: Int
