@@ -239,8 +239,7 @@ let package = Package(
             dependencies: [
                 "SallyportBase", "SallyportConnecting", "SallyportCore", "SallyportLoading", "SallyportEventLoop",
                 "SallyportTransport", "CLinux", "CZlib", .configuration, .crypto, .logging, .httpTypes, .metrics,
-                .tracing,
-                .instrumentation,
+                .tracing, .instrumentation,
             ]),
 
         module(
