@@ -45,23 +45,55 @@ import Testing
 
     /// Another gateway is about to sign a configuration with it.
     @Test func anEpochThatIsNotCommittedYetIsWaitedFor() async throws {
-        let id = try await fixture.enroll(fixture.link(), DataFixture.request()).name.instance
-        let (store, owner, taken) = (store, try #require(fixture.fleet).owner(), Int64(1) << 52)
-        let reading = try await owner.transaction(.write) { transaction -> Task<Int64, any Error> in
-            try await transaction.run(
-                "UPDATE instance SET epoch = $1 WHERE id = $2", [.integer(taken), .text(id.description)])
+        let (store, database) = (store, database)
+        let (reading, taken) = try await whileAnEpochIsTaken { _ async throws -> Task<Int64, any Error> in
             let reading = Task { try await store.newestEpoch() }
-            let isWaiting = try await eventually(within: .seconds(10)) {
-                try await !transaction.run(
-                    "SELECT 1 FROM pg_locks WHERE relation = 'instance'::regclass AND NOT granted", []
-                ).isEmpty
-            }
-            #expect(isWaiting)
+            // Without a wait, these are one that looks and one that reads.
+            #expect(try await eventually(within: .seconds(2)) { database.transactions >= 3 })
             return reading
         }
         #expect(try await reading.value == taken)
-        await owner.close()
         await store.close()
+    }
+
+    @Test func changesThatComeMeanwhileAreNotHeldUp() async throws {
+        let (store, database) = (store, database)
+        let (reading, _) = try await whileAnEpochIsTaken { owner async throws -> Task<Int64, any Error> in
+            let reading = Task { try await store.newestEpoch() }
+            #expect(try await eventually(within: .seconds(2)) { database.transactions >= 3 })
+            // If it waited for the open transaction, the database would end that one first.
+            _ = try await owner.transaction(.write) { transaction in
+                try await transaction.run("UPDATE instance SET epoch = epoch WHERE id = 'none'", [])
+            }
+            return reading
+        }
+        _ = try await reading.value
+        await store.close()
+    }
+
+    @Test func anEpochThatStaysUncommittedIsAnError() async throws {
+        let store = store
+        _ = try await whileAnEpochIsTaken { _ in
+            let error = await #expect(throws: GatewayError.self) { try await store.awaitTakenEpochs(within: .zero) }
+            #expect(error?.code == .store)
+        }
+        try await store.awaitTakenEpochs(within: .zero)
+        await store.close()
+    }
+
+    /// - Returns: what `body` returns, and the epoch that is taken in an open transaction while it runs.
+    private func whileAnEpochIsTaken<Value: Sendable>(
+        _ body: @escaping @Sendable (any FleetDatabase) async throws -> Value
+    ) async throws -> (Value, epoch: Int64) {
+        let id = try await fixture.enroll(fixture.link(), DataFixture.request()).name.instance
+        let (owner, taken) = (try #require(fixture.fleet).owner(), Int64(1) << 52)
+        let value = try await owner.transaction(.write) { transaction -> Value in
+            try await transaction.run(
+                "UPDATE instance SET epoch = $1 WHERE id = $2", [.integer(taken), .text(id.description)])
+            return try await body(owner)
+        }
+        await owner.close()
+        return (value, taken)
     }
 }
 
@@ -69,14 +101,19 @@ import Testing
 private final class DelayedDatabase: FleetDatabase {
     private let database: any FleetDatabase
     private let delay = Mutex<(@Sendable () async throws -> Void)?>(nil)
+    private let count = Mutex(0)
 
     init(_ database: any FleetDatabase) { self.database = database }
+
+    /// How many have begun.
+    var transactions: Int { count.withLock { $0 } }
 
     func beforeReturning(_ body: @escaping @Sendable () async throws -> Void) { delay.withLock { $0 = body } }
 
     func transaction<Value: Sendable>(
         _ kind: FleetTransactionKind, _ body: @Sendable (any FleetTransaction) async throws -> Value
     ) async throws -> Value {
+        count.withLock { $0 += 1 }
         let delay = delay.withLock { delay in
             defer { delay = nil }
             return delay

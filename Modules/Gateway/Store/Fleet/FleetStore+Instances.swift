@@ -49,15 +49,39 @@ extension FleetStore {
         }
     }
 
-    /// Returns once each transaction that has taken an epoch is committed or rolled back: until then, its epoch is not
-    /// seen.
+    /// How long open transactions are waited for. The database ends one that stands still before that.
+    static let overlap: Duration = .seconds(4)
+
+    /// Returns once each transaction that has taken an epoch by now is committed or rolled back: until then, its epoch
+    /// is not seen.
     ///
-    /// The lock is granted when no other transaction has changed an instance and is still open, and is let go at once.
-    /// Meanwhile other changes wait behind it, for some seconds at most; the database lets those pass for which the
-    /// lock itself waits. A lock that is taken with epochs only would hold up less, but gateways of earlier versions
-    /// would not take it.
-    private func awaitTakenEpochs() async throws {
-        _ = try await database.transaction(.write) { try await $0.run("LOCK TABLE instance IN SHARE MODE", []) }
+    /// A transaction has the table's lock for changes before it takes an epoch, and keeps it until its end is seen by
+    /// others. It is only looked at: a lock that conflicts with it would also hold up each change that comes after, and
+    /// would wait for the database's own upkeep of the table.
+    func awaitTakenEpochs(within limit: Duration = overlap) async throws {
+        let end = ContinuousClock.now + limit
+        var changes = try await openChanges()
+        while !changes.isEmpty {
+            guard ContinuousClock.now < end else {
+                throw GatewayError(.store, "Another gateway's change in the database has not ended yet; try again.")
+            }
+            try await Task.sleep(for: .milliseconds(25))
+            changes.formIntersection(try await openChanges())
+        }
+    }
+
+    /// The open transactions that have changed an instance, or are about to. Each has a name of its own.
+    private func openChanges() async throws -> Set<String> {
+        let rows = try await database.transaction(.read) { transaction in
+            try await transaction.run(
+                """
+                SELECT virtualtransaction FROM pg_locks
+                WHERE relation = 'instance'::regclass AND mode = 'RowExclusiveLock' AND granted
+                    AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+                """, [])
+        }
+        let names = try rows.map { try $0.text(0) }
+        return Set(names)
     }
 }
 
