@@ -48,8 +48,9 @@ struct TLSVersionHistory: Sendable {
     }
 
     /// Notes a handshake that has succeeded. A server that was not authenticated may be an attacker's, which could keep
-    /// an app from its old server by speaking a higher version once, and have a modern server offered only lower versions
-    /// by speaking one of those. A lower version says something of the server only if higher ones were offered before.
+    /// an app from its old server by speaking a higher version once, and have a modern server offered only lower
+    /// versions by speaking one of those. A lower version says something of the server only if higher ones were offered
+    /// before.
     mutating func note(_ agreed: AgreedVersion, at now: ContinuousClock.Instant) {
         guard agreed.isAuthenticated else { return }
         let isLower = agreed.version < .tls12

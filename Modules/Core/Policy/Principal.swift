@@ -4,8 +4,8 @@ public struct Principal: Sendable, Hashable, CustomStringConvertible {
     /// Chosen by the app. Names of the same bytes in UTF-8 are one principal. It may be stored, so it must not be a
     /// secret.
     public let name: String
-    /// Whether the name is ASCII: then texts are equal only if their bytes are. Each request compares principals several
-    /// times, and the comparison of two short texts is that of two words.
+    /// Whether the name is ASCII: then texts are equal only if their bytes are. Each request compares principals
+    /// several times, and the comparison of two short texts is that of two words.
     private let isASCII: Bool
 
     /// - Parameter name: any text.

@@ -139,8 +139,8 @@ extension HandshakeRecord {
 
     /// Whether the server has shown that it is the one with its name; known once the handshake is done.
     ///
-    /// A resumed TLS session is one of the same pool, so the same decision applied to its chain. It is not known whether
-    /// a decision to trust has overruled the verification of that chain.
+    /// A resumed TLS session is one of the same pool, so the same decision applied to its chain. It is not known
+    /// whether a decision to trust has overruled the verification of that chain.
     var isAuthenticated: Bool {
         guard settings.isVerified, settings.checksHost, !isOverruled else { return false }
         guard case .decided(_, isTrusted: true) = settings.decision else { return true }
