@@ -246,7 +246,8 @@ public actor Door: InstancePart {
             let (refusal, form) = await Dismissal(socket: socket).run()
             await self.isDismissed(number, record, refusal, form)
         }
-        dismissals.append(Dismissed(number: lastNumber, socket: socket, due: .now + Dismissal.time, task: task))
+        let due = ContinuousClock.now + configuration.limits.dismissalTime
+        dismissals.append(Dismissed(number: lastNumber, socket: socket, due: due, task: task))
     }
 
     private func isDismissed(

@@ -52,6 +52,8 @@ public struct DoorLimits: Sendable, Hashable {
     public var greetings = 1024
     /// The longest time until a program's request has been read.
     public var greetingTimeout = Duration.seconds(10)
+    /// How long a connection whose program may not come in is held, for the program to be told in its own protocol.
+    var dismissalTime = Duration.seconds(1)
     /// The longest time until the connection to the server is open.
     public var connectTimeout = Duration.seconds(10)
     /// The number of connections to servers that are opened at the same time; further ones wait. A relay resets the oldest

@@ -3,8 +3,6 @@
 struct Dismissal: Sendable {
     /// The number of connections that a door holds for this; the oldest ends for a further one.
     static let limit = 64
-    /// How long the door holds one.
-    static let time = Duration.seconds(1)
     /// How many bytes are read behind the first ones: closing a connection with unread bytes resets it, and the program
     /// may lose the answer.
     private static let surplus = 64 << 10

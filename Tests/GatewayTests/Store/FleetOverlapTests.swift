@@ -61,8 +61,9 @@ import Testing
         let (reading, _) = try await whileAnEpochIsTaken { owner async throws -> Task<Int64, any Error> in
             let reading = Task { try await store.newestEpoch() }
             #expect(try await eventually(within: .seconds(2)) { database.transactions >= 3 })
-            // If it waited for the open transaction, the database would end that one first.
             _ = try await owner.transaction(.write) { transaction in
+                // A wait for the open transaction would end in an error.
+                try await transaction.run("SET LOCAL lock_timeout = '1s'", [])
                 try await transaction.run("UPDATE instance SET epoch = epoch WHERE id = 'none'", [])
             }
             return reading
@@ -88,6 +89,8 @@ import Testing
         let id = try await fixture.enroll(fixture.link(), DataFixture.request()).name.instance
         let (owner, taken) = (try #require(fixture.fleet).owner(), Int64(1) << 52)
         let value = try await owner.transaction(.write) { transaction -> Value in
+            // It stands still as long as the body takes.
+            try await transaction.run("SET LOCAL idle_in_transaction_session_timeout = '30s'", [])
             try await transaction.run(
                 "UPDATE instance SET epoch = $1 WHERE id = $2", [.integer(taken), .text(id.description)])
             return try await body(owner)

@@ -49,7 +49,7 @@ extension FleetStore {
         }
     }
 
-    /// How long open transactions are waited for. The database ends one that stands still before that.
+    /// How long open transactions are waited for: longer than the database lets one stand still that takes an epoch.
     static let overlap: Duration = .seconds(4)
 
     /// Returns once each transaction that has taken an epoch by now is committed or rolled back: until then, its epoch
