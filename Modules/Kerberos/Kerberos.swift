@@ -13,8 +13,9 @@ public import SallyportSecureStore
 /// when a load needs one. Messages to a KDC go through the connector's tunnels, as the policy says.
 ///
 /// At most 1,024 users have tickets and passwords here, over all principals. A further one takes the place of a user
-/// whose tickets have expired and who has no password here, or else of the one who was used least recently; users of
-/// keytabs and caches stay longest. What was dropped is requested again, with a password of the app's.
+/// whose tickets have expired and who has no password here, or else of one whose password no KDC has confirmed, or else
+/// of the one who was used least recently; users of keytabs and caches stay longest. What was dropped is requested
+/// again, with a password of the app's.
 ///
 /// ```swift
 /// let kerberos = Kerberos(in: store, gate: authorization, tunnels: connector.tunnels, names: authorization) {

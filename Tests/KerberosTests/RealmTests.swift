@@ -194,6 +194,25 @@ struct RealmTests {
         await app.loading.shutdown()
     }
 
+    @Test func aPasswordThatNoKDCConfirmedPushesOutNoUser() async throws {
+        let kdc = try await realm()
+        let closing = try TestServer { _ in }
+        let app = try KerberosApp([kdc], others: ["CLOSING.TEST": [try closing.endpoint]], limit: 1)
+        _ = try await app.ticket("localhost", "ann@EXAMPLE.TEST", "secret")
+        // Her tickets expire: only the password is left.
+        app.clock.advance(by: 7200)
+        await #expect(throws: KerberosError(.kdcUnreachable, "")) {
+            try await app.ticket("localhost", "bob@CLOSING.TEST", "unconfirmed")
+        }
+        #expect(await app.kerberos.state.books.keys.map { "\($0.user)" } == ["ann@EXAMPLE.TEST"])
+        let another = try KerberosUser("eve@CLOSING.TEST")
+        await #expect(throws: KerberosError(.kdcUnreachable, "")) {
+            try await app.kerberos.signIn(as: another, password: Redacted("unconfirmed"))
+        }
+        #expect(await app.kerberos.state.books.keys.map { "\($0.user)" } == ["ann@EXAMPLE.TEST"])
+        await app.loading.shutdown()
+    }
+
     @Test func theNextKDCIsAskedWhereOneFails() async throws {
         let kdc = try await realm()
         let silent = try TestServer { $0.awaitEnd() }

@@ -23,7 +23,7 @@ struct KerberosApp {
     init(
         _ kdcs: [TestKDC], in store: SecureStore? = nil, gate: any AccessGate = OpenGate(),
         timeout: Duration? = nil, others: [String: [Endpoint]] = [:], names: (any NameLookup)? = nil,
-        cache: SecureCache? = nil
+        cache: SecureCache? = nil, limit: Int = Kerberos.limit
     ) throws {
         HostileHost.plant()
         let clock = TestClock()
@@ -33,7 +33,7 @@ struct KerberosApp {
         let kerberos = Kerberos(
             in: store, tunnels: connector.tunnels,
             realms: RealmServers(names: names) { [servers] in servers[$0] ?? [] },
-            timeout: timeout, clock: { clock.now })
+            timeout: timeout, limit: limit, clock: { clock.now })
         loading = URLLoadingSystem(
             connector: connector,
             stages: { [credentials] _ in

@@ -29,7 +29,12 @@ struct TicketBook: Sendable {
     /// The most services with tickets; beyond that, the ticket that expires first is dropped.
     static let limit = 256
 
-    var source: TicketSource?
+    var source: TicketSource? {
+        didSet { if source != oldValue { isVerified = false } }
+    }
+    /// Whether a ticket-granting ticket was put since the source was set: a password that no KDC has confirmed may be
+    /// anyone's.
+    private(set) var isVerified = false
     private(set) var granting: Ticket?
     /// A ticket-granting ticket for services that act for the user; obtained with ``granting``.
     var forwarded: Ticket?
@@ -40,6 +45,7 @@ struct TicketBook: Sendable {
     var isEmpty: Bool { granting == nil && services.isEmpty }
 
     mutating func put(granting ticket: Ticket) {
+        isVerified = true
         granting = ticket
         forwarded = nil
     }
@@ -68,12 +74,13 @@ struct TicketBook: Sendable {
         services = [:]
     }
 
-    /// How much is lost without it: nothing (0); tickets, or the password for them, which the app can give again (1); a
-    /// keytab or a cache, which the app has set once and is not asked for (2).
+    /// How much is lost without it: nothing (0); a password that no KDC has confirmed (1); tickets, or the password with
+    /// which some were obtained (2); a keytab or a cache, which the app has set once and is not asked for (3).
     func worth(at now: Int64) -> Int {
-        if let source { return source.isPassword ? 1 : 2 }
-        let hasTicket = granting?.holds(at: now) == true || services.values.contains { $0.holds(at: now) }
-        return hasTicket ? 1 : 0
+        if let source, !source.isPassword { return 3 }
+        if granting?.holds(at: now) == true || services.values.contains(where: { $0.holds(at: now) }) { return 2 }
+        guard source != nil else { return 0 }
+        return isVerified ? 2 : 1
     }
 
     /// Whether it can provide tickets without asking the app.
