@@ -4,8 +4,8 @@ internal import SallyportCore
 // How many users have tickets and secrets here.
 
 extension Kerberos {
-    /// The most users with tickets or secrets, over all principals. An app may have one principal for each of its own
-    /// users.
+    /// The most users with tickets or passwords, over all principals; those of keytabs and caches do not count. An app
+    /// may have one principal for each of its own users.
     package static let limit = 1024
 
     /// Sets a user's book, for which another one may have to make room.
@@ -25,15 +25,17 @@ extension Kerberos {
     }
 
     /// Drops the books beyond the limit, and their records: first those that are worth least, and of these the ones
-    /// that were used least recently. Books whose tickets are awaited stay, and do not count.
+    /// that were used least recently. Books whose tickets are awaited, and those of keytabs and caches, stay and do not
+    /// count.
     ///
     /// - Parameter owner: a user whose book stays.
     func makeRoom(beside owner: TicketOwner? = nil) {
+        guard state.books.count > limit else { return }
         let (now, waiting) = (clock(), state.waiting)
-        let awaited = waiting.keys.filter { state.books[$0] != nil }.count
-        let excess = state.books.count - awaited - limit
+        let counted = state.books.filter { waiting[$0.key] == nil && !$0.value.isPermanent }
+        let excess = counted.count - limit
         guard excess > 0 else { return }
-        let idle = state.books.filter { $0.key != owner && waiting[$0.key] == nil }
+        let idle = counted.filter { $0.key != owner }
             .map { (owner: $0.key, worth: $0.value.worth(at: now), use: $0.value.use) }
         let dropped = idle.sorted { ($0.worth, $0.use) < ($1.worth, $1.use) }.prefix(excess).map(\.owner)
         for owner in dropped { state.books[owner] = nil }

@@ -14,8 +14,8 @@ public import SallyportSecureStore
 ///
 /// At most 1,024 users have tickets and passwords here, over all principals. A further one takes the place of a user
 /// whose tickets have expired and who has no password here, or else of one whose password no KDC has confirmed, or else
-/// of the one who was used least recently; users of keytabs and caches stay longest. What was dropped is requested
-/// again, with a password of the app's.
+/// of the one who was used least recently. What was dropped is requested again, with a password of the app's. Users of
+/// keytabs and caches do not count, and stay until they are cleared.
 ///
 /// ```swift
 /// let kerberos = Kerberos(in: store, gate: authorization, tunnels: connector.tunnels, names: authorization) {
@@ -79,7 +79,7 @@ public actor Kerberos: InstancePart {
     }
 
     /// - Parameters:
-    ///   - limit: the most users with tickets or secrets.
+    ///   - limit: the most users with tickets or passwords, beside those of keytabs and caches.
     ///   - clock: Unix seconds.
     package init(
         in store: SecureStore?, gate: (any AccessGate)? = nil, tunnels: any RoutedTunnels, realms: RealmServers,

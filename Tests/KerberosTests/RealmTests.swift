@@ -18,6 +18,10 @@ struct RealmTests {
         return kdc
     }
 
+    private func users(_ app: KerberosApp) async -> [String] {
+        await app.kerberos.state.books.keys.map { "\($0.user)" }
+    }
+
     @Test func oneSignInServesAllServices() async throws {
         let kdc = try await realm()
         try await kdc.addService("HTTP/other.example")
@@ -204,12 +208,12 @@ struct RealmTests {
         await #expect(throws: KerberosError(.kdcUnreachable, "")) {
             try await app.ticket("localhost", "bob@CLOSING.TEST", "unconfirmed")
         }
-        #expect(await app.kerberos.state.books.keys.map { "\($0.user)" } == ["ann@EXAMPLE.TEST"])
+        #expect(await users(app) == ["ann@EXAMPLE.TEST"])
         let another = try KerberosUser("eve@CLOSING.TEST")
         await #expect(throws: KerberosError(.kdcUnreachable, "")) {
             try await app.kerberos.signIn(as: another, password: Redacted("unconfirmed"))
         }
-        #expect(await app.kerberos.state.books.keys.map { "\($0.user)" } == ["ann@EXAMPLE.TEST"])
+        #expect(await users(app) == ["ann@EXAMPLE.TEST"])
         await app.loading.shutdown()
     }
 

@@ -57,12 +57,16 @@ struct TicketRoomTests {
         await connector.shutdown()
     }
 
-    @Test func keytabsAndCachesStayLongest() async throws {
-        let kerberos = kerberos()
-        await kerberos.take(.secret(.keytab("/etc/report.keytab")), for: try owner("service"))
-        await kerberos.take(.cache("/tmp/cache"), for: try owner("cache"))
+    @Test func keytabsAndCachesStayAndTakeNoPlace() async throws {
+        let kerberos = kerberos(limit: 2)
         try await take("a", "b", into: kerberos)
-        #expect(await names(kerberos) == ["b", "cache", "service"])
+        for name in ["s1", "s2", "s3"] {
+            await kerberos.take(.secret(.keytab("/etc/\(name).keytab")), for: try owner(name))
+        }
+        await kerberos.take(.cache("/tmp/cache"), for: try owner("cache"))
+        #expect(await names(kerberos) == ["a", "b", "cache", "s1", "s2", "s3"])
+        try await take("c", into: kerberos)
+        #expect(await names(kerberos) == ["b", "c", "cache", "s1", "s2", "s3"])
         await connector.shutdown()
     }
 

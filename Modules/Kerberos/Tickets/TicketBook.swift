@@ -74,10 +74,13 @@ struct TicketBook: Sendable {
         services = [:]
     }
 
-    /// How much is lost without it: nothing (0); a password that no KDC has confirmed (1); tickets, or the password with
-    /// which some were obtained (2); a keytab or a cache, which the app has set once and is not asked for (3).
+    /// Whether the app set the source, a keytab or a cache, with a call of its own. It is not asked for it again, so
+    /// the book makes room for no other.
+    var isPermanent: Bool { source?.isPassword == false }
+
+    /// How much is lost without it: nothing (0); a password that no KDC has confirmed (1); tickets, or the password
+    /// with which some were obtained (2).
     func worth(at now: Int64) -> Int {
-        if let source, !source.isPassword { return 3 }
         if granting?.holds(at: now) == true || services.values.contains(where: { $0.holds(at: now) }) { return 2 }
         guard source != nil else { return 0 }
         return isVerified ? 2 : 1
