@@ -222,8 +222,9 @@ struct RealmTests {
         let silent = try TestServer { $0.awaitEnd() }
         let closing = try TestServer { _ in }
         let last = try Endpoint("127.0.0.1:\(kdc.port)")
+        // Half of it passes with the silent KDC; each message to the last one then has more than a second.
         let app = try KerberosApp(
-            [], timeout: .seconds(3), others: ["EXAMPLE.TEST": [try closing.endpoint, try silent.endpoint, last]])
+            [], timeout: .seconds(6), others: ["EXAMPLE.TEST": [try closing.endpoint, try silent.endpoint, last]])
         #expect(try await app.ticket("localhost", "ann@EXAMPLE.TEST", "secret").isNew)
         // The first message found the one that answers, and all others went there at once.
         #expect(silent.acceptedConnections == 1 && closing.acceptedConnections == 1)
