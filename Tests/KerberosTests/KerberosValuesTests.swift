@@ -143,13 +143,26 @@ import Testing
         let servers = try ["a.example:88", "b.example:88", "c.example:88"].map { try Endpoint($0) }
         let answering = AnsweringKDCs()
         await answering.answered(servers[1], of: "R")
-        #expect(await answering.ordered(servers, of: "R") == [servers[1], servers[0], servers[2]])
-        #expect(await answering.ordered(servers, of: "S") == servers)
-        #expect(await answering.ordered([servers[0]], of: "R") == [servers[0]], "it is no longer listed")
+        #expect(await answering.ordered(servers, of: "R").servers == [servers[1], servers[0], servers[2]])
+        #expect(await answering.ordered(servers, of: "S").servers == servers)
+        #expect(await answering.ordered([servers[0]], of: "R").servers == [servers[0]], "it is no longer listed")
         await answering.failed(servers[0], of: "R")
-        #expect(await answering.ordered(servers, of: "R").first == servers[1])
+        #expect(await answering.ordered(servers, of: "R").servers.first == servers[1])
         await answering.failed(servers[1], of: "R")
-        #expect(await answering.ordered(servers, of: "R") == servers)
+        #expect(await answering.ordered(servers, of: "R").servers == servers)
+    }
+
+    @Test func theKDCThatAnsweredLastHasHalfOfTheTime() async throws {
+        let servers = try ["a.example:88", "b.example:88", "c.example:88"].map { try Endpoint($0) }
+        let answering = AnsweringKDCs()
+        let rest = Duration.seconds(12)
+        let unknown = await answering.ordered(servers, of: "R")
+        #expect((0..<3).map { unknown.share(of: rest, at: $0) } == [.seconds(4), .seconds(6), .seconds(12)])
+        await answering.answered(servers[1], of: "R")
+        let known = await answering.ordered(servers, of: "R")
+        #expect((0..<3).map { known.share(of: rest, at: $0) } == [.seconds(6), .seconds(6), .seconds(12)])
+        let only = await answering.ordered([servers[1]], of: "R")
+        #expect(only.share(of: rest, at: 0) == rest)
     }
 
     // MARK: Errors

@@ -9,9 +9,11 @@ actor AnsweringKDCs {
     private var last: [String: Endpoint] = [:]
 
     /// The realm's KDCs, the one that answered last before the others. One that is no longer listed is not used.
-    func ordered(_ servers: [Endpoint], of realm: String) -> [Endpoint] {
-        guard let last = last[realm], servers.contains(last) else { return servers }
-        return [last] + servers.filter { $0 != last }
+    func ordered(_ servers: [Endpoint], of realm: String) -> KDCOrder {
+        guard let last = last[realm], servers.contains(last) else {
+            return KDCOrder(servers: servers, startsWithAnswering: false)
+        }
+        return KDCOrder(servers: [last] + servers.filter { $0 != last }, startsWithAnswering: true)
     }
 
     func answered(_ server: Endpoint, of realm: String) {
@@ -22,5 +24,19 @@ actor AnsweringKDCs {
     /// It is asked in its place in the order again.
     func failed(_ server: Endpoint, of realm: String) {
         if last[realm] == server { last[realm] = nil }
+    }
+}
+
+/// The KDCs of a realm in the order in which they are tried, and how they share the time.
+struct KDCOrder: Sendable {
+    let servers: [Endpoint]
+    /// Whether the first one answered last.
+    let startsWithAnswering: Bool
+
+    /// The time for one KDC, of what is left: an equal part, so that a silent one leaves time for those after it. One
+    /// that answered before is likely to answer again, and has half of it at least.
+    func share(of rest: Duration, at index: Int) -> Duration {
+        let equal = servers.count - index
+        return rest / (startsWithAnswering && index == 0 ? min(equal, 2) : equal)
     }
 }

@@ -50,16 +50,15 @@ struct KDCClient: Sendable {
     private func attempt(
         _ message: [UInt8], _ realm: String, until deadline: ContinuousClock.Instant
     ) async -> Result<[UInt8], LoadError> {
-        let servers: [Endpoint]
+        let order: KDCOrder
         do throws(LoadError) {
-            servers = try await answering.ordered(realms.servers(of: realm), of: realm)
+            order = try await answering.ordered(realms.servers(of: realm), of: realm)
         } catch {
             return .failure(error)
         }
         var last = LoadError(.cannotFindHost, at: .routing, "The realm is not listed, and is not a host name.")
-        for (index, server) in servers.enumerated() {
-            // A silent KDC leaves time for the following ones.
-            let share = (deadline - .now) / (servers.count - index)
+        for (index, server) in order.servers.enumerated() {
+            let share = order.share(of: deadline - .now, at: index)
             switch await exchange(message, with: server, until: .now + share) {
             case .success(let answer):
                 await answering.answered(server, of: realm)
