@@ -152,6 +152,20 @@ import Testing
         #expect(await answering.ordered(servers, of: "R").servers == servers)
     }
 
+    @Test func theOrderOfTheKDCsIsTriedAgainAfterAWhile() async throws {
+        let servers = try ["a.example:88", "b.example:88"].map { try Endpoint($0) }
+        let answering = AnsweringKDCs()
+        let begun = ContinuousClock.now
+        await answering.answered(servers[1], of: "R", at: begun)
+        let late = begun + AnsweringKDCs.duration - Duration.seconds(1)
+        await answering.answered(servers[1], of: "R", at: late)
+        #expect(await answering.ordered(servers, of: "R", at: late).servers.first == servers[1])
+        let over = begun + AnsweringKDCs.duration
+        #expect(await answering.ordered(servers, of: "R", at: over).servers == servers)
+        await answering.answered(servers[1], of: "R", at: over)
+        #expect(await answering.ordered(servers, of: "R", at: over).servers.first == servers[1])
+    }
+
     @Test func theKDCThatAnsweredLastHasHalfOfTheTime() async throws {
         let servers = try ["a.example:88", "b.example:88", "c.example:88"].map { try Endpoint($0) }
         let answering = AnsweringKDCs()
