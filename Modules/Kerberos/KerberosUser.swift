@@ -1,3 +1,4 @@
+internal import SallyportBase
 internal import SallyportCore
 
 /// A user in a realm: `name@REALM`. The realm is never guessed.
@@ -45,11 +46,10 @@ public struct KerberosUser: Sendable, Hashable, CustomStringConvertible {
 
     /// By bytes, as KDCs compare: to them, names that Unicode calls equivalent are names of different users.
     public static func == (one: KerberosUser, other: KerberosUser) -> Bool {
-        one.name.utf8.elementsEqual(other.name.utf8) && one.realm.utf8.elementsEqual(other.realm.utf8)
+        ByteText(one.description) == ByteText(other.description)
     }
 
-    /// Of the same bytes: else a chooser of names could give many users, all equivalent, the same hash.
-    public func hash(into hasher: inout Hasher) { hasher.combine(Array(description.utf8)) }
+    public func hash(into hasher: inout Hasher) { hasher.combine(ByteText(description)) }
 
     public var description: String { "\(name)@\(realm)" }
 

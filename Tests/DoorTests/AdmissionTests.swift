@@ -21,7 +21,7 @@ struct AdmissionTests {
     }
 
     /// No protocol is spoken at a forwarded place.
-    @Test func othersAreRefusedWhereTheCredentialCannotBeShown() {
+    @Test func othersAreRefusedIfTheCredentialCannotBeShown() {
         let admission = Admission(owner: 1000, allowedUsers: [], credential: DoorCredential())
         #expect(admission.answer(to: .user(1000), askingForCredential: false) == .welcome)
         #expect(admission.answer(to: .user(0), askingForCredential: false) == .refused)

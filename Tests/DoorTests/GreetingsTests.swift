@@ -2,7 +2,7 @@ import Testing
 
 @testable import SallyportDoor
 
-/// Which connection gives way where too many have not said yet where they lead.
+/// Which connection gives way if too many have not said yet where they lead.
 struct GreetingsTests {
     @Test func theOldestOfAUserGivesWay() {
         var greetings = Greetings(limit: 2)

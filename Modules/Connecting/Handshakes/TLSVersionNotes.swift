@@ -2,7 +2,7 @@ internal import SallyportBase
 internal import SallyportCore
 package import SallyportTransport
 
-/// With which TLS versions the servers of a connector were reached, by whichever of its sessions.
+/// With which TLS versions the servers of a connector were reached, by any of its sessions.
 ///
 /// A lock guards it, because the transport tells of handshakes in callbacks of libcurl, which cannot await.
 package struct TLSVersionNotes: Sendable {

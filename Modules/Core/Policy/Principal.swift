@@ -1,3 +1,5 @@
+internal import SallyportBase
+
 /// The identity in whose name requests are made. Credentials, cookies, cache entries and connections of different
 /// principals are kept apart.
 public struct Principal: Sendable, Hashable, CustomStringConvertible {
@@ -21,12 +23,11 @@ public struct Principal: Sendable, Hashable, CustomStringConvertible {
     /// calls equivalent.
     public static func == (one: Principal, other: Principal) -> Bool {
         if one.isASCII && other.isASCII { return one.name == other.name }
-        return one.name.utf8.elementsEqual(other.name.utf8)
+        return ByteText(one.name) == ByteText(other.name)
     }
 
-    /// By bytes too: otherwise names could be chosen that are all different and have one hash.
     public func hash(into hasher: inout Hasher) {
-        if isASCII { hasher.combine(name) } else { hasher.combine(Array(name.utf8)) }
+        if isASCII { hasher.combine(name) } else { hasher.combine(ByteText(name)) }
     }
 
     public var description: String { name }

@@ -144,9 +144,8 @@ struct CredentialBook {
         let known = self[space, of: principal].flatMap { $0.user == user ? $0 : nil }
         var accepted = known ?? Accepted(user: user, number: 0)
         count += 1
-        let number = count
-        sessions[Key(principal: principal, space: space)]?.number = number
-        accepted.number = number
+        accepted.number = count
+        sessions[Key(principal: principal, space: space)]?.number = count
         accepted.needsSession = needsSession
         accepted.credential = credential.persistence == .none ? nil : credential
         for scope in scopes where accepted.scopes.count < Self.limit { accepted.scopes.insert(scope) }

@@ -173,8 +173,8 @@ struct Negotiation: Sendable {
         refused[space]?.contains { $0.user == credential.user && $0.password == credential.password } ?? false
     }
 
-    /// Whether the app may be shown the credential as the proposed one. One that is kept back is shown only where it
-    /// was refused, since there it cannot be said again.
+    /// Whether the app may be shown the credential as the proposed one. One that is kept back is shown only for the space
+    /// that refused it, to which it cannot be said again.
     func mayPropose(_ credential: Credential, in space: ProtectionSpace) -> Bool {
         wasRefused(credential, in: space) || !isKeptBack(credential)
     }

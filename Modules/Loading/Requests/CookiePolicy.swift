@@ -1,3 +1,5 @@
+internal import SallyportBase
+
 /// The jar that a session uses for its cookies.
 public enum CookieJarSelection: Sendable, Hashable {
     /// The instance's jar.
@@ -13,8 +15,16 @@ public enum CookieJarSelection: Sendable, Hashable {
     public static func == (one: CookieJarSelection, other: CookieJarSelection) -> Bool {
         switch (one, other) {
         case (.instance, .instance), (.none, .none): true
-        case (.named(let one), .named(let other)): one.utf8.elementsEqual(other.utf8)
+        case (.named(let one), .named(let other)): ByteText(one) == ByteText(other)
         default: false
+        }
+    }
+
+    public func hash(into hasher: inout Hasher) {
+        switch self {
+        case .instance: hasher.combine(0)
+        case .none: hasher.combine(1)
+        case .named(let name): hasher.combine(ByteText(name))
         }
     }
 }

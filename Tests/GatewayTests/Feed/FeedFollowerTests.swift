@@ -149,7 +149,7 @@ import Testing
         #expect(try follower.take(FeedUpdate(from: 8, revision: 9), by: 0))
     }
 
-    /// Or else a sender would begin anew for ever where changes come faster than its snapshot.
+    /// Or else a sender would begin anew for ever if changes come faster than its snapshot.
     @Test func aSnapshotThatChangesOvertakeIsContinued() throws {
         let follower = Follower()
         #expect(try follower.take(snapshot(5), by: 0))

@@ -74,7 +74,7 @@ import Testing
     }
 
     @Test(arguments: [nil, "bytes */9", "bytes */11"] as [String?])
-    func theWholeIsLoadedWhereTheEndIsNotProved(_ range: String?) async throws {
+    func theWholeIsLoadedIfTheEndIsNotProved(_ range: String?) async throws {
         try await leavePart()
         let fixture = Fixture(answers: [Self.part("5-9/*", "WORLD"), Self.end(range), Self.whole])
         #expect(try await resume(fixture) == .ok)

@@ -29,8 +29,8 @@ struct FeedFollower: Sendable {
     /// the same time.
     private var late: Set<Int> = []
     /// The senders whose snapshot began before there was a state with which it could be compared. These snapshots are
-    /// compared with each other, in whichever order they become complete. Later snapshots are not compared again at
-    /// their end: where changes come faster than a snapshot does, its sender would begin anew for ever.
+    /// compared with each other, in any order of becoming complete. Later snapshots are not compared again at their
+    /// end: if changes come faster than a snapshot does, its sender would begin anew for ever.
     private var first: Set<Int> = []
     /// Whether a late sender was asked to begin anew: then the next snapshot is applied if it has the state's revision,
     /// too.
