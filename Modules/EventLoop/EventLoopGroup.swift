@@ -1,11 +1,13 @@
-internal import Glibc
+internal import SallyportBase
 internal import Synchronization
 
 /// Several loops, handed out in turn.
 public final class EventLoopGroup: Sendable {
-    /// One loop per two cores, at least one, for the whole process. It is never shut down.
-    public static let shared = EventLoopGroup(
-        count: max(1, Int(sysconf(Int32(_SC_NPROCESSORS_ONLN))) / 2), name: "sallyport")
+    /// One loop for two processors that the process may use, at least one, for the whole process. It is never shut down.
+    ///
+    /// The process's CPU set and the limits of its cgroups (version 2) count, as containers have them, when the group is
+    /// first used.
+    public static let shared = EventLoopGroup(count: max(1, ProcessorCount.available / 2), name: "sallyport")
 
     /// The group's loops, each with its thread; never empty.
     public let loops: [EventLoop]

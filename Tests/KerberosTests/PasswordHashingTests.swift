@@ -40,6 +40,12 @@ struct PasswordHashingTests {
         #expect(name == "krb5-password\n")
     }
 
+    @Test func noTurnBeginsAfterItsTime() async {
+        let slots = RealmSlots(limit: 1)
+        #expect(await !slots.enter("R", until: .now))
+        #expect(await slots.enter("R", until: deadline), "the late one took no turn")
+    }
+
     @Test func oneThatIsBeyondTheLimitWaitsForItsTurn() async throws {
         let first = occupy("R")
         await hasBegun.wait()

@@ -1,4 +1,3 @@
-internal import Glibc
 internal import SallyportBase
 internal import SallyportCore
 
@@ -7,8 +6,8 @@ internal import SallyportCore
 /// once for a realm, because each occupies a core: answers that are forged in a KDC's name could take all cores otherwise,
 /// with one thread for each user who signs in.
 struct PasswordHashing: Sendable {
-    /// The most calls for one realm at once: half of the machine's cores.
-    static let limit = max(1, Int(sysconf(Int32(_SC_NPROCESSORS_ONLN))) / 2)
+    /// The most calls for one realm at once: on half of the processors that the process may use.
+    static let limit = max(1, ProcessorCount.available / 2)
 
     private let slots: RealmSlots
 
