@@ -4,8 +4,8 @@
 #
 #   Benchmarks/counts.sh [--build | --built] [--update] [--steady] [ROW/PEER…]
 #
-# `--build` only builds, `--built` takes what that has built, `--update` writes today's figures as ceilings. `--steady` compares what hardly depends on the
-# machine and on what else runs there.
+# `--build` only builds, `--built` takes what that has built, `--update` writes today's figures as ceilings. `--steady`
+# compares what hardly depends on the machine and on what else runs there.
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 count_only
 only_build='' products=(Rows SocketServer sallyport) options=()

@@ -29,22 +29,15 @@ extension SecureSession {
 
     /// As ``download(for:to:isolation:progress:keeping:)``, with the facts of the load, and what it did.
     ///
-    /// - Parameter umask: of the process for which this one loads, which decides the mode of a new file; nil for this
-    ///   one's own.
+    /// - Parameters:
+    ///   - umask: of the process for which this one loads, which decides the mode of a new file; nil for this one's own.
+    ///   - source: what answers the request; the session itself by default.
     package func downloadResult(
         for request: LoadRequest, to path: String, keeping isKept: (HTTPResponse) -> Bool, umask: UInt32? = nil,
-        isolation: isolated (any Actor)? = #isolation, progress: (TransferProgress) -> Void
-    ) async throws(LoadError) -> DownloadResult {
-        try await downloadResult(
-            for: request, to: path, keeping: isKept, umask: umask, from: DownloadSource(session: self),
-            progress: progress)
-    }
-
-    func downloadResult(
-        for request: LoadRequest, to path: String, keeping isKept: (HTTPResponse) -> Bool, umask: UInt32? = nil,
-        from source: DownloadSource, isolation: isolated (any Actor)? = #isolation,
+        from source: DownloadSource? = nil, isolation: isolated (any Actor)? = #isolation,
         progress: (TransferProgress) -> Void
     ) async throws(LoadError) -> DownloadResult {
+        let source = source ?? DownloadSource(session: self)
         var request = request
         if !request.headerFields.contains(where: { $0.name == .acceptEncoding }) {
             request.headerFields[.acceptEncoding] = "identity"

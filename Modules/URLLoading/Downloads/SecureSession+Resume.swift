@@ -42,20 +42,12 @@ extension SecureSession {
 
     /// As ``resumeDownload(for:to:isolation:progress:keeping:)``, with the facts of the load, and what it did.
     ///
-    /// - Parameter umask: of the process for which this one loads, which decides the mode of a new file; nil for this
-    ///   one's own.
+    /// - Parameters:
+    ///   - umask: of the process for which this one loads, which decides the mode of a new file; nil for this one's own.
+    ///   - source: what answers the requests; the session itself by default.
     package func resumedResult(
         for request: LoadRequest, to path: String, keeping isKept: (HTTPResponse) -> Bool, umask: UInt32? = nil,
-        isolation: isolated (any Actor)? = #isolation, progress: (TransferProgress) -> Void
-    ) async throws(LoadError) -> DownloadResult {
-        try await resumedResult(
-            for: request, to: path, keeping: isKept, umask: umask, from: DownloadSource(session: self),
-            progress: progress)
-    }
-
-    func resumedResult(
-        for request: LoadRequest, to path: String, keeping isKept: (HTTPResponse) -> Bool, umask: UInt32? = nil,
-        from source: DownloadSource, isolation: isolated (any Actor)? = #isolation,
+        from source: DownloadSource? = nil, isolation: isolated (any Actor)? = #isolation,
         progress: (TransferProgress) -> Void
     ) async throws(LoadError) -> DownloadResult {
         let fields = request.headerFields
@@ -63,6 +55,7 @@ extension SecureSession {
             throw LoadError(
                 .invalidRequest, "What is gone on with is a GET without a body and without a range of its own.")
         }
+        let source = source ?? DownloadSource(session: self)
         var request = request
         request.headerFields[.acceptEncoding] = "identity"
         var file = try PartialFile.open(for: path)

@@ -148,7 +148,7 @@ extension LoadRequest {
 }
 
 /// Where a download gets its answers.
-struct DownloadSource: Sendable {
+package struct DownloadSource: Sendable {
     let session: SecureSession
     var delegate: (any SessionDelegate)?
     /// Of a download that is a task.
