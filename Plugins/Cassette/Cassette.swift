@@ -215,4 +215,6 @@ private actor CopiedBody: BodySource {
     }
 
     nonisolated func discard() { source.discard() }
+
+    nonisolated var trailers: HTTPFields? { source.trailers }
 }

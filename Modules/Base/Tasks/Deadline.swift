@@ -7,10 +7,22 @@ package func untilDeadline<Value: Sendable>(
     await withTaskGroup(of: Value?.self) { group in
         group.addTask { await operation() }
         group.addTask {
-            try? await Task.sleep(until: deadline, clock: .continuous)
+            try? await deadline.wait()
             return nil
         }
         defer { group.cancelAll() }
         return await group.next() ?? nil
+    }
+}
+
+extension ContinuousClock.Instant {
+    /// Waits until then.
+    ///
+    /// A limit of time that an app chose may be as long as a duration can be. The runtime's clock overflows with that, so
+    /// at most 136 years are waited.
+    ///
+    /// - Throws: `CancellationError`.
+    package func wait() async throws {
+        try await Task.sleep(until: min(self, .now + .seconds(1 << 32)), clock: .continuous)
     }
 }

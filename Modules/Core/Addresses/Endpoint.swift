@@ -20,7 +20,7 @@ public struct Endpoint: Sendable, Hashable, CustomStringConvertible {
         guard let port = try split.port.map(Authority.port) ?? defaultPort else {
             throw AddressError(.invalidPort, "HOST:PORT is expected, and the port is missing.")
         }
-        self = try Endpoint(host: Host(split.host), port: port)
+        self = try Endpoint(host: Authority.host(split.host), port: port)
     }
 
     public var description: String { "\(host):\(port)" }
@@ -39,6 +39,16 @@ package enum Authority {
         guard colon >= 0 else { return (text, nil) }
         let place = text.utf8.index(text.startIndex, offsetBy: colon)
         return (String(text[..<place]), String(text[text.utf8.index(after: place)...]))
+    }
+
+    /// The host before a port. In a text such as `2001:db8::1:80`, nothing says whether the last group is the port.
+    ///
+    /// - Throws: `invalidHost` also for an IPv6 address without brackets (RFC 3986 §3.2.2).
+    package static func host(_ text: String) throws(AddressError) -> Host {
+        guard text.utf8.first == UInt8(ascii: "[") || !text.utf8.contains(UInt8(ascii: ":")) else {
+            throw AddressError(.invalidHost, "An IPv6 address is written in brackets, as in [2001:db8::1]:443.")
+        }
+        return try Host(text)
     }
 
     package static func port(_ text: String) throws(AddressError) -> UInt16 {

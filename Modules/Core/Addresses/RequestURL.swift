@@ -88,7 +88,8 @@ public struct RequestURL: Sendable, Hashable, CustomStringConvertible {
         let port = split.port.flatMap { $0.isEmpty ? nil : $0 }
         self.parts = Parts(
             scheme: scheme,
-            endpoint: try Endpoint(host: Host(split.host), port: port.map(Authority.port) ?? defaultPort),
+            endpoint: try Endpoint(
+                host: Authority.host(split.host), port: port.map(Authority.port) ?? defaultPort),
             authority: nil, path: parts.path.isEmpty ? "/" : URLParts.withoutDots(parts.path), query: parts.query,
             fragment: parts.fragment)
     }

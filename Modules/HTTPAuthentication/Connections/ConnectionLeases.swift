@@ -36,7 +36,7 @@ package final class ConnectionLeases: Sendable {
         let isMine = await withTaskGroup(of: Bool.self) { [self] group in
             group.addTask { await self.wait(at: place) }
             group.addTask {
-                try? await Task.sleep(until: deadline, clock: .continuous)
+                try? await deadline.wait()
                 return false
             }
             let first = await group.next() ?? false

@@ -41,10 +41,7 @@ public struct FieldScope: Sendable, Hashable {
 
     private static func server(_ text: String) throws(AddressError) -> Server {
         let split = Authority.split(text)
-        guard split.host.utf8.first == UInt8(ascii: "[") || !split.host.utf8.contains(UInt8(ascii: ":")) else {
-            throw AddressError(.invalidHost, "An IPv6 address in a scope must be in brackets.")
-        }
-        return Server(host: try Host(split.host), port: try split.port.map(Authority.port))
+        return Server(host: try Authority.host(split.host), port: try split.port.map(Authority.port))
     }
 
     /// Whether a redirect carries the field from one origin to another.

@@ -1,4 +1,5 @@
 public import FoundationEssentials
+internal import SallyportBase
 
 extension SecureStore {
     /// The most records that one transaction of a sweep removes.
@@ -30,7 +31,7 @@ extension SecureStore {
             do { try await sweep() } catch let error as StoreError where error.code == .closed {
                 return
             } catch is CancellationError { return }
-            do { try await Task.sleep(for: interval) } catch { return }
+            do { try await (ContinuousClock.now + interval).wait() } catch { return }
         }
     }
 }

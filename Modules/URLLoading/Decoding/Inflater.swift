@@ -103,7 +103,8 @@ struct Inflater: ~Copyable {
         }
         if code == Z_STREAM_END { phase = .atEnd }
         mayHoldOutput = code == Z_OK && piece.count == Self.pieceLength
-        return piece
+        // Readers count bytes: many pieces of one byte each, as a server may cause them, must not hold 64 KiB each.
+        return piece.count < Self.pieceLength / 2 ? unsafe piece.withUnsafeBufferPointer { unsafe Array($0) } : piece
     }
 
     private static func failure(_ message: String) -> LoadError { LoadError(.decodingFailed, at: .response, message) }

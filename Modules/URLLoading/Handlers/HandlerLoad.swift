@@ -77,16 +77,17 @@ extension HandlerLoad: ResponseTarget {
         try await pipe.write(bytes)
     }
 
+    func keep(_ trailers: HTTPFields?) { state.withLock { $0.trailers = trailers } }
+
     private func perform(
         _ handler: any RequestHandler, _ request: LoadRequest, in context: LoadContext
     ) async {
-        let failure = await withTaskGroup(of: LoadError?.self) { group in
-            group.addTask { await self.invoke(handler, request, in: context) }
-            group.addTask { await Self.wait(until: context.deadline) }
-            defer { group.cancelAll() }
-            return await group.next() ?? nil
+        await withTaskGroup(of: Void.self) { group in
+            group.addTask { self.finish(await self.invoke(handler, request, in: context)) }
+            group.addTask { await self.expire(at: context.deadline) }
+            _ = await group.next()
+            group.cancelAll()
         }
-        finish(failure)
     }
 
     private func invoke(
@@ -112,18 +113,15 @@ extension HandlerLoad: ResponseTarget {
         }
     }
 
-    private static func wait(until deadline: ContinuousClock.Instant) async -> LoadError? {
-        do {
-            try await ContinuousClock().sleep(until: deadline)
-        } catch {
-            return .cancelled()
-        }
-        return LoadError(.resourceTimeout, "The handler took longer than the resource time-out.")
+    /// The load ends at its deadline, though the handler may need time to end, or not obey.
+    private func expire(at deadline: ContinuousClock.Instant) async {
+        guard (try? await deadline.wait()) != nil else { return }
+        finish(LoadError(.resourceTimeout, "The handler took longer than the resource time-out."))
     }
 
     private func finish(_ failure: LoadError?) {
         perform(state.withLock { $0.ended(failure) })
-        pipe.finish(failure)
+        pipe.finish(failure, trailers: state.withLock { $0.trailers })
     }
 
     private func perform(_ action: HandlerLoadStateMachine.Action?) {

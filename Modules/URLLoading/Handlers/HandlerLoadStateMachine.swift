@@ -1,3 +1,4 @@
+internal import HTTPTypes
 internal import SallyportCore
 
 /// What a ``HandlerLoad`` decides: the caller is answered exactly once, by the first of several outcomes.
@@ -21,6 +22,8 @@ struct HandlerLoadStateMachine: Sendable {
 
     private var state = State.idle
     private(set) var hasBegun = false
+    /// Of an answer that the handler passes on.
+    var trailers: HTTPFields?
     /// What carries the handler out.
     private(set) var task: Task<Void, Never>?
     private var hasEnded = false

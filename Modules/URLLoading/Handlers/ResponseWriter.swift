@@ -34,10 +34,11 @@ public struct ResponseWriter: Sendable {
     /// - Throws: `handlerFailed` before the head; `cancelled` or `connectionLost` once the body's reader is gone.
     public func write(_ bytes: [UInt8]) async throws(LoadError) { try await target.write(bytes) }
 
-    /// Hands over a whole answer, and its body as it comes.
+    /// Hands over a whole answer: its body as it comes, then its trailers.
     public func forward(_ response: LoadResponse) async throws(LoadError) {
         try target.begin(response.head, url: response.url, facts: response.facts)
         while let chunk = try await response.body.next() { try await target.write(chunk) }
+        target.keep(response.body.trailers)
     }
 
     /// Loads a request with the session's own handler for `http` and `https`: relayed, direct or refused by the policy
@@ -60,9 +61,13 @@ package protocol ResponseTarget: Sendable {
     var tunnels: any RoutedTunnels { get }
     func begin(_ head: HTTPResponse, url: RequestURL, facts: LoadFacts) throws(LoadError)
     func write(_ bytes: [UInt8]) async throws(LoadError)
+    /// Of an answer that is passed on, after its body.
+    func keep(_ trailers: HTTPFields?)
 }
 
 extension ResponseTarget {
+    package func keep(_ trailers: HTTPFields?) {}
+
     package var tunnels: any RoutedTunnels { NoTunnels() }
 }
 

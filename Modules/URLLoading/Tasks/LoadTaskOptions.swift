@@ -1,4 +1,5 @@
 public import FoundationEssentials
+internal import SallyportBase
 internal import SallyportCore
 
 /// What a task has besides its request.
@@ -31,9 +32,6 @@ public struct EarliestBegin: Sendable, Hashable {
     /// As soon as the task is resumed. The app is not asked by ``SessionDelegate/session(_:willBeginDelayed:)``.
     public static let atOnce = EarliestBegin(value: .atOnce)
 
-    /// Longer delays are practically never, and would overflow a clock.
-    private static let longest = Duration.seconds(1 << 32)
-
     /// The given time after the first `resume()`, by a clock that cannot be set.
     public static func after(_ delay: Duration) -> EarliestBegin { EarliestBegin(value: .after(delay)) }
 
@@ -50,7 +48,7 @@ public struct EarliestBegin: Sendable, Hashable {
         do {
             switch value {
             case .atOnce: return
-            case .after(let delay): try await Task.sleep(for: min(delay, Self.longest))
+            case .after(let delay): try await (ContinuousClock.now + delay).wait()
             case .at(let date):
                 while case let left = date.timeIntervalSinceNow, left > 0 {
                     try await Task.sleep(for: .seconds(min(left, 60)))

@@ -24,7 +24,7 @@ import Testing
         #expect(throws: AddressError(.invalidPort, "")) { try Endpoint(text) }
     }
 
-    @Test(arguments: [":80", "[::1]x:80", "[::1:80", "a b:80"])
+    @Test(arguments: [":80", "[::1]x:80", "[::1:80", "a b:80", "2001:db8::1:80", "::1:80"])
     func wrongHostsAreRefused(_ text: String) {
         #expect(throws: AddressError(.invalidHost, "")) { try Endpoint(text) }
     }

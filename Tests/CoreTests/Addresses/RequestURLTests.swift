@@ -59,6 +59,7 @@ import Testing
         ("http://u:p@a.example", .credentialsInURL),
         ("http://a.example\\@b.example", .credentialsInURL), ("http://a.example:0", .invalidPort),
         ("http://a.example:99999", .invalidPort), ("http://a_b:x", .invalidPort), ("http://a..b", .invalidHost),
+        ("http://2001:db8::1:8080/", .invalidHost), ("http://::1/", .invalidHost),
         ("1http://a.example", .invalidURL), ("http://a.example\\b", .invalidHost),
     ])
     func wrongURLsAreRefused(_ text: String, _ code: AddressError.Code) {

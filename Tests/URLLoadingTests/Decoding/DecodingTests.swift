@@ -41,6 +41,14 @@ import Testing
         #expect(try await response.body.collect(upTo: .kibibytes(1)) == encoded)
     }
 
+    @Test func aShortPieceHoldsNoMoreMemoryThanItsBytes() async throws {
+        let answer = StubAnswer(fields: [.contentEncoding: "gzip"], chunks: [Deflater.compress([1, 2, 3])])
+        let response = try await Pipeline([DecodingStage()], [answer]).load(.get("http://a.example/"))
+        let piece = try #require(try await response.body.next())
+        #expect(piece == [1, 2, 3])
+        #expect(piece.capacity < 1024)
+    }
+
     @Test func theHeadOfADecodedBodyDoesNotSpeakOfTheEncodedOne() async throws {
         let encoded = Deflater.compress(Array("hello".utf8))
         let answer = StubAnswer(

@@ -58,6 +58,13 @@ private struct SecondHandler: ProtocolHandler {
     }
 }
 
+/// Goes on until it may end, also if its load was cancelled.
+private struct DeafHandler: RequestHandler {
+    let mayEnd: Signal
+    func canHandle(_ request: LoadRequest) -> Bool { request.url.scheme == "deaf" }
+    func load(_ request: LoadRequest, into response: ResponseWriter) async throws { await mayEnd.wait() }
+}
+
 @Suite(.timeLimit(.minutes(1))) struct ProtocolHandlerTests {
     private let fixture = Fixture()
 
@@ -114,6 +121,24 @@ private struct SecondHandler: ProtocolHandler {
         configuration.protocolClasses = [TestHandler.self]
         let session = fixture.loading.makeSession(configuration)
         await #expect(throws: LoadError(.resourceTimeout, "")) { try await session.text("test:hangs") }
+    }
+
+    @Test func theResourceTimeoutEndsALoadWhoseHandlerGoesOn() async throws {
+        let mayEnd = Signal()
+        var configuration = SessionConfiguration()
+        configuration.resourceTimeout = .milliseconds(20)
+        configuration.handlers = [DeafHandler(mayEnd: mayEnd)]
+        let session = fixture.loading.makeSession(configuration)
+        await #expect(throws: LoadError(.resourceTimeout, "")) { try await session.text("deaf:x") }
+        mayEnd.fire()
+    }
+
+    @Test(arguments: [Duration.seconds(Int64.max), .milliseconds(Int64.max)])
+    func aTimeoutMayBeAsLongAsADurationCanBe(_ timeout: Duration) async throws {
+        var configuration = SessionConfiguration()
+        configuration.resourceTimeout = timeout
+        configuration.protocolClasses = [TestHandler.self]
+        #expect(try await fixture.loading.makeSession(configuration).text("test:text") == "onetwo")
     }
 
     // MARK: Registration

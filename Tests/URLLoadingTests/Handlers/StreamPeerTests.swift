@@ -92,6 +92,18 @@ import Testing
         await loading.shutdown()
     }
 
+    @Test func trailersArePassedOn() async throws {
+        let server = try server { client in
+            guard client.readHead() != nil else { return }
+            let answer = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\nX-Sum: 7\r\n\r\n"
+            _ = client.write(Array(answer.utf8))
+        }
+        let response = try await session(Handler(server.endpoint)).bytes(for: .get("inside:/"))
+        #expect(try await response.body.collect(upTo: .bytes(2)) == Array("ok".utf8))
+        #expect(HTTPField.Name("X-Sum").map { response.body.trailers?[$0] } == "7")
+        await loading.shutdown()
+    }
+
     @Test func largeBodiesGoBothWays() async throws {
         let content = Payload.bytes(3_000_000)
         let server = try server { client in
