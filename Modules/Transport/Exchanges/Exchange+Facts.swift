@@ -11,6 +11,8 @@ struct ExchangeNotes {
     var queueTime = Duration.zero
     /// The TLS facts while the connection exists; nil if no report is wanted.
     var tls: TLSFacts?
+    /// That of libcurl's connection that the request is sent over, which another exchange may have made; nil without TLS.
+    var handshake: HandshakeRecord?
     var requestDone: LoopInstant?
     /// The binding to the connection with the server, if the server asks for authentication.
     var channelBinding: ChannelBinding?

@@ -129,7 +129,7 @@ final class Exchange: Attempt, LoopObject {
 
     /// A body that ends with the connection is complete only if TLS was closed properly (RFC 9112 §9.8).
     private var truncation: LoadError? {
-        guard let last = attempt.handshakes.last, !last.isEnded,
+        guard let last = notes.handshake ?? attempt.handshakes.last, !last.isEnded,
             download.isDelimitedByClose(isHead: state.answer.isHead)
         else { return nil }
         return LoadError(.connectionLost, at: .response, "The connection ended without close_notify.")
@@ -229,6 +229,7 @@ extension Exchange {
         guard obeys(verdict), !(isNew || pool.isRetired) || isStillAllowed(in: pool) else { return false }
         attempt.step = upload?.isSent ?? true ? .response : .request
         moved()
+        notes.handshake = attempt.transfer?.handshake
         if request.reporter != nil, request.url.isSecure { notes.tls = attempt.connection?.tlsFacts }
         if state.requestWasSent() { pool.signal(self) }
         if let origin = attempt.claim?.origin, let handshake = attempt.serverHandshake {

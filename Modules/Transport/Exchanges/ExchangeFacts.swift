@@ -42,6 +42,12 @@ extension EasyHandle {
     /// For the connection with the server; nil if it has no TLS. Only while the transfer has its connection.
     var tlsFacts: TLSFacts? { unsafe sallyport_get_tls(raw).flatMap { unsafe TLSFacts(OpaquePointer($0)) } }
 
+    /// That of the connection's TLS, the innermost if there are two; nil if it has none. Only while the transfer has its
+    /// connection.
+    var handshake: HandshakeRecord? {
+        unsafe sallyport_get_tls(raw).flatMap { unsafe HandshakeRecord.of(OpaquePointer($0)) }
+    }
+
     var sentBytes: LoadRecord.Bytes {
         var bytes = LoadRecord.Bytes()
         bytes.head = long(CURLINFO_REQUEST_SIZE)

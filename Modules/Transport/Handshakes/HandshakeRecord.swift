@@ -99,6 +99,13 @@ final class HandshakeRecord {
         unsafe self.connection = unsafe connection
     }
 
+    /// The record that a connection keeps.
+    static func of(_ connection: OpaquePointer) -> HandshakeRecord? {
+        unsafe SSL_get_ex_data(connection, CurlLibrary.noteIndex).map {
+            unsafe Unmanaged<HandshakeRecord>.fromOpaque($0).takeUnretainedValue()
+        }
+    }
+
     /// The connection is being freed.
     func forget(_ connection: OpaquePointer?) {
         if unsafe self.connection == connection { unsafe self.connection = nil }

@@ -119,6 +119,21 @@ import TransportTestSupport
         #expect(failure?.code == (isTold ? nil : .connectionLost), "\(String(describing: failure))")
     }
 
+    /// As above, over a connection that another load has made.
+    @Test(arguments: [false, true]) func theEndOfALaterBodyIsAuthentic(_ isTold: Bool) async throws {
+        let server = try server(tls) { client in
+            _ = client.readHead()
+            client.write(Self.answer + "hello")
+            _ = client.readHead()
+            client.write("HTTP/1.1 200 OK\r\n\r\nhello")
+            if isTold { client.end() }
+        }
+        #expect(try await failure(server) == nil)
+        let failure = try await failure(server)
+        #expect(failure?.code == (isTold ? nil : .connectionLost), "\(String(describing: failure))")
+        #expect(server.acceptedConnections == 1)
+    }
+
     /// The connection ends after so many bytes of the server, from none to all of its part of the handshake.
     @Test(arguments: [0, 1, 4, 5, 6, 40, 100, 128, 132, 200, 400, 600], [false, true])
     func anEndWithinTheHandshake(_ count: Int, _ isTLS12: Bool) async throws {
