@@ -176,7 +176,7 @@ extension Connector {
         var path = known.path
         var exchange = ExchangeRequest(request.method, request.url, headerFields: fields, body: request.body)
         if let proxy {
-            let access = ProxyAccess(proxy, for: request, with: fields)
+            let access = ProxyAccess(proxy, for: request, with: fields, of: context.signer?.proxyUser)
             path.proxy = access
             if access.user != nil {
                 exchange.proxyAuthorization = fields[.proxyAuthorization].map { Redacted($0) }

@@ -8,12 +8,14 @@ extension ProxyAccess {
     /// How the proxy learns the user: an HTTP proxy from `Proxy-Authorization`, which the server does not get; a SOCKS
     /// proxy when the connection is made.
     ///
-    /// - Parameter fields: the header fields with which the request is sent.
-    init(_ proxy: Proxy, for request: LoadRequest, with fields: HTTPFields) {
+    /// - Parameters:
+    ///   - fields: the header fields with which the request is sent.
+    ///   - user: whose proof is in them, if each request has another one: requests of one user share connections.
+    init(_ proxy: Proxy, for request: LoadRequest, with fields: HTTPFields, of user: Redacted<[UInt8]>?) {
         switch proxy.kind {
         case .http, .https:
             let field = fields[.proxyAuthorization]
-            if let field, let user = Self.user(ofDigest: field) {
+            if field != nil, let user {
                 self.init(proxy, user: user)
             } else {
                 self.init(proxy, authorization: field.map { Redacted($0) })
@@ -21,13 +23,6 @@ extension ProxyAccess {
         case .socks5:
             self.init(proxy, credential: request.options.proxyCredential ?? proxy.credential)
         }
-    }
-
-    /// Each request has another digest (RFC 7616). The part before its nonce identifies the user, so that requests of
-    /// one user can share connections.
-    private static func user(ofDigest field: String) -> Redacted<String>? {
-        guard field.hasPrefix("Digest "), let nonce = field.firstRange(of: ", nonce=") else { return nil }
-        return Redacted(String(field[..<nonce.lowerBound]))
     }
 
     /// Sends no password by Basic, because the administrator forbids it or because the connection to the proxy is not

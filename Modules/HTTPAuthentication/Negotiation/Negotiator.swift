@@ -162,7 +162,15 @@ struct Negotiator {
 
     /// The proof of the next request, if one is made when it is sent.
     var proof: RequestSignatures.Part? {
-        signature.map { RequestSignatures.Part(signature: $0, wasAsked: negotiation.wasAsked) }
+        signature.map { RequestSignatures.Part(signature: $0, wasAsked: negotiation.wasAsked, user: user) }
+    }
+
+    /// Whose proof the next request has.
+    private var user: Redacted<[UInt8]>? {
+        negotiation.last.map { last in
+            let names = [last.space.method.name, last.space.realm ?? "", last.credential.user]
+            return Redacted(Array(names.joined(separator: "\n").utf8))
+        }
     }
 
     /// - Returns: the value of the field; nil if ``signature`` makes it, and if nothing may be sent.

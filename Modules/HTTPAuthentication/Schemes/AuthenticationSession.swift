@@ -81,6 +81,8 @@ struct RequestSignatures: RequestSigner {
     struct Part: Sendable {
         let signature: any RequestSignature
         let wasAsked: Bool
+        /// Whose proof it is, in the realm and by the method.
+        let user: Redacted<[UInt8]>?
 
         func examined(_ response: LoadResponse) async throws(LoadError) -> LoadResponse {
             guard await signature.isMade else { return response }
@@ -100,6 +102,8 @@ struct RequestSignatures: RequestSigner {
         self.proxy = proxy
         self.isForwarded = isForwarded
     }
+
+    var proxyUser: Redacted<[UInt8]>? { proxy?.user }
 
     func sign(_ fields: inout HTTPFields) async {
         if let field = await server?.signature.make() { fields[.authorization] = field.reveal() }

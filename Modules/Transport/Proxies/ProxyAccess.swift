@@ -11,12 +11,12 @@ package struct ProxyAccess: Sendable, Hashable {
     /// The credential for a SOCKS proxy.
     package var credential: Credential?
     /// The user that an HTTP proxy learns from ``ExchangeRequest/proxyAuthorization``, which each exchange of the path
-    /// then has.
-    package var user: Redacted<String>?
+    /// then has; any bytes that are equal for equal users only.
+    package var user: Redacted<[UInt8]>?
 
     package init(
         _ proxy: Proxy, authorization: Redacted<String>? = nil, credential: Credential? = nil,
-        user: Redacted<String>? = nil
+        user: Redacted<[UInt8]>? = nil
     ) {
         self.proxy = proxy
         self.authorization = authorization
