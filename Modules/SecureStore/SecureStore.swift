@@ -67,6 +67,10 @@ public final class SecureStore: Sendable {
         let isNew = !Files.exists("\(path)/\(KeyRingFile.name)")
         let (ring, file) = try Self.keys(in: path, protectedBy: protector)
         self.ring = ring
+        if options.isReadOnly {
+            // The process that writes the store may have made a data key since, and the first check meets its records.
+            ring.follow(KeyReader(path: path, protector: protector, memory: ring.memory))
+        }
         upkeep = Upkeep(file, protector, lock)
         let environment = try Environment(directory: path, options: options)
         self.environment = environment
@@ -118,12 +122,9 @@ public final class SecureStore: Sendable {
         return (ring, file)
     }
 
-    /// Continues what the last writer left unfinished (incomplete streams, a rotation), or follows another process's
-    /// rotation.
+    /// Continues what the last writer left unfinished: incomplete streams, a rotation.
     private func takeUp() {
-        guard let writer else {
-            return ring.follow(KeyReader(path: path, protector: upkeep.protector, memory: ring.memory))
-        }
+        guard let writer else { return }
         _ = writer.enqueue(
             Writer.Part(
                 prepare: { [ring] tree, changes in

@@ -1,5 +1,6 @@
 import FoundationEssentials
 import Glibc
+import StoreWorkload
 import Testing
 
 @testable import SallyportSecureStore
@@ -144,6 +145,38 @@ import Testing
         try await store.rotateDataKey()
         #expect(reader.dataKey(id: 2) != nil)
         #expect(reader.dataKey(id: 3) == nil)
+    }
+
+    /// The other process encrypts all records with a new key when the file of the keys has been read.
+    @Test func aReaderThatIsOpenedBesideARotationFindsTheNewKey() async throws {
+        let fixture = try StoreFixture()
+        try await fixture.fill(20)
+        let writer = try RotatingWriter(of: fixture)
+        let protector = InterruptingProtector(KeyFileProtector(path: fixture.keyFile)) { () throws(StoreError) in
+            do { for step in ["begin", "finish"] { try writer.perform(step) } } catch {
+                throw StoreError(.internalFailure, "The other process failed.", underlying: error)
+            }
+        }
+        let store = try await SecureStore.open(at: fixture.directory, protectedBy: protector, options: .readOnly)
+        #expect(writer.done == ["begin", "finish"])
+        #expect(try keysInUse(store) == [2])
+        #expect(try fixture.workload.content(of: store) == fixture.workload.expected(after: 21))
+    }
+
+    @Test func dataWhoseKeyIsBehindAnotherProtectorIsNotCalledDamaged() async throws {
+        let fixture = try StoreFixture()
+        let store = try await fixture.open(Self.idle)
+        try await fill(store, 10)
+        let (ring, _) = try KeyRingFile.open(in: fixture.directory, protectedBy: .keyFile(fixture.keyFile))
+        ring.follow(
+            KeyReader(path: fixture.directory, protector: .keyFile(fixture.keyFile), memory: ring.memory))
+        try await store.changeProtector(to: .keyFile("\(fixture.path)/other"))
+        try await store.rotateDataKey()
+        try await store.finishRotation()
+        let error = #expect(throws: StoreError.self) {
+            try RecordCheck.checkAnyOpens(in: store.environment, ring: ring)
+        }
+        #expect(error?.code == .wrongKey)
     }
 
     @Test func aReaderWithAnOldProtectorSaysThatTheKeyIsAnother() async throws {

@@ -88,6 +88,8 @@ extension RecordCheck {
     private static var samples: Int { 32 }
 
     /// Checks that a data file belongs to these keys: with the keys of another store, it would seem to be empty.
+    ///
+    /// - Throws: ``StoreError/Code/damaged``; why the file of the keys cannot be read, if it may have a record's key.
     static func checkAnyOpens(in environment: Environment, ring: KeyRing) throws(StoreError) {
         var tried = 0
         var isOpen = false
@@ -96,7 +98,7 @@ extension RecordCheck {
                 // No place is before this one.
                 try unsafe tree.scan(from: [0]) { place, record throws(StoreError) in
                     tried += 1
-                    isOpen = unsafe opens(Array(record), at: Array(place), ring: ring)
+                    isOpen = try unsafe opens(Array(record), at: Array(place), ring: ring)
                     return !isOpen && tried < samples
                 }
             }
@@ -112,10 +114,19 @@ extension RecordCheck {
         }
     }
 
-    private static func opens(_ record: [UInt8], at place: [UInt8], ring: KeyRing) -> Bool {
+    private static func opens(_ record: [UInt8], at place: [UInt8], ring: KeyRing) throws(StoreError) -> Bool {
         guard place.count >= RecordCipher.identifierLength else { return false }
         let cipher = ring.cipher(identifier: Array(place.prefix(RecordCipher.identifierLength)))
-        guard place.count > RecordCipher.identifierLength else { return (try? cipher.openSummary(record)) != nil }
-        return (try? cipher.open(record, at: place)) != nil
+        do throws(StoreError) {
+            if place.count > RecordCipher.identifierLength {
+                _ = try cipher.open(record, at: place)
+            } else {
+                _ = try cipher.openSummary(record)
+            }
+            return true
+        } catch {
+            guard error.code == .damaged else { throw error }
+            return false
+        }
     }
 }
