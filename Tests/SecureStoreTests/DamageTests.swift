@@ -76,6 +76,35 @@ import Testing
         #expect(try store.statistics().records == 0)
     }
 
+    @Test(arguments: [CollectionOrder.unordered, .ordered])
+    func aRecordWhoseSumDoesNotOpenIsNotReplacedButCanBeRemoved(order: CollectionOrder) async throws {
+        let fixture = try StoreFixture()
+        let store = try await fixture.open()
+        let letters: StoreCollection<String, String> = store.collection("letters", of: String.self, order: order)
+        let others: StoreCollection<String, String> = store.collection("others", of: String.self)
+        try await store.write { transaction in
+            for key in ["a", "b"] { try transaction.set(key, for: key, in: letters) }
+            try transaction.set("c", for: "c", in: others)
+        }
+        try await store.flipSum(of: letters.cipher)
+        if order == .ordered {
+            try await store.flipSum(of: OrderIndex(of: letters.cipher.identifier, in: store.ring).cipher)
+        }
+        let refused = await #expect(throws: StoreError.self) {
+            try await store.write { try $0.set("new", for: "a", in: letters) }
+        }
+        #expect(refused?.code == .damaged && refused?.message.contains("letters") == true)
+        try await store.write { try $0.set("new", for: "c", in: others) }
+        try await store.write { try $0.remove("a", from: letters) }
+        #expect(try store.read { try $0.value(for: "a", in: letters) } == nil)
+        #expect(try store.read { try $0.value(for: "b", in: letters) } == "b")
+        try await store.write { try $0.removeAll(from: letters) }
+        try await store.write { try $0.set("new", for: "d", in: letters) }
+        #expect(try store.read { try $0.all(in: letters).map(\.0) } == ["d"])
+        let report = try await store.verify()
+        #expect(report.isSound, "\(report.findings)")
+    }
+
     @Test func countsOfAnySizeAreAddedUp() async throws {
         let fixture = try StoreFixture()
         let store = try await fixture.open()
@@ -104,5 +133,16 @@ import Testing
         #expect(error?.code == .damaged)
         #expect(error?.message.contains("letters") == true)
         #expect(try store.read { try $0.value(for: "b", in: texts) } == "B")
+    }
+}
+
+extension SecureStore {
+    /// Flips a bit in the count and sum of a collection, as a damaged disk does.
+    func flipSum(of cipher: RecordCipher) async throws {
+        let place = cipher.identifier
+        let found = try environment.read { try $0.value(at: place) }
+        var sum = try #require(found)
+        sum[40] ^= 1
+        try await write { [sum] in $0.overwrite(place, with: sum) }
     }
 }

@@ -35,16 +35,19 @@ extension WriteTransaction {
         } else if collection.order == .ordered {
             try leave(bytes, orderOf: collection.cipher)
         }
-        try replace(nil, at: place, in: collection.cipher, named: collection.fullName)
+        try replace(nil, at: place, in: collection.cipher)
         tell(.removed(key: bytes), collection.cipher)
     }
 
     /// Removes every record of the collection. Costs as much as reading it.
+    ///
+    /// A collection whose count and sum were damaged can be written again afterwards.
     public func removeAll<Key, Value>(from collection: StoreCollection<Key, Value>) throws(StoreError) {
         for (place, record) in try records(of: collection.cipher.identifier) {
             try removeWhatBelongs(to: record, at: place, in: collection.cipher)
-            try replace(nil, at: place, in: collection.cipher, named: collection.fullName)
+            try replace(nil, at: place, in: collection.cipher)
         }
+        try mendSummary(ofEmpty: collection.cipher, named: collection.fullName)
         if collection.order == .ordered { try leaveAll(orderOf: collection.cipher) }
         tell(.removedAll, collection.cipher)
     }

@@ -67,37 +67,68 @@ public final class WriteTransaction {
     /// Replaces a record and updates the collection's sum.
     ///
     /// - Parameter name: the name that is sealed with a new sum.
-    /// - Throws: ``StoreError/Code/damaged`` if a record is to be replaced in a collection that counts none: its sum is
-    ///   hidden, and one that begins anew would be wrong for good. A record can be removed, so that data can be erased.
+    /// - Throws: ``StoreError/Code/damaged`` if the collection's sum does not open, or if a record is to be replaced in
+    ///   a collection that counts none: its sum is hidden, and one that begins anew would be wrong for good. In both
+    ///   cases a record can be removed, so that data can be erased.
     func replace(
         _ new: [UInt8]?, at place: [UInt8], in cipher: RecordCipher, named name: [UInt8] = []
     ) throws(StoreError) {
         let old = try record(at: place)
-        if old == nil, new == nil { return }
+        guard let new else {
+            if let old { try remove(old, at: place, in: cipher) }
+            return
+        }
         var summary = try summary(of: cipher, named: name)
         if let old {
             guard summary.sum.count > 0 else {
-                guard new == nil else { throw Self.uncounted(summary.title) }
-                return changes.set(nil, at: place)
+                throw Self.damaged(summary.name, "has a record, and its count and sum are of none.")
             }
             summary.sum.removed(old, at: place, key: cipher.sumKey)
         }
-        if let new { summary.sum.added(new, at: place, key: cipher.sumKey) }
+        summary.sum.added(new, at: place, key: cipher.sumKey)
         changes.set(new, at: place)
         changes.set(summary, of: cipher.identifier)
     }
 
-    private static func uncounted(_ title: String?) -> StoreError {
-        let collection = title.flatMap { $0.isEmpty ? nil : "Collection \($0)" } ?? "A collection"
-        return StoreError(.damaged, "\(collection) has a record, and its count and sum are of none.")
+    private func remove(_ old: [UInt8], at place: [UInt8], in cipher: RecordCipher) throws(StoreError) {
+        guard var summary = try soundSummary(of: cipher), summary.sum.count > 0 else {
+            return changes.set(nil, at: place)
+        }
+        summary.sum.removed(old, at: place, key: cipher.sumKey)
+        changes.set(nil, at: place)
+        changes.set(summary, of: cipher.identifier)
     }
+
+    private static func damaged(_ name: [UInt8], _ fault: String) -> StoreError {
+        let title = WriteSet.Summary(name: name, sum: CollectionSummary()).title
+        let collection = title.flatMap { $0.isEmpty ? nil : "Collection \($0)" } ?? "A collection"
+        return StoreError(.damaged, "\(collection) \(fault)")
+    }
+
+    // MARK: Sums
 
     func summary(of cipher: RecordCipher, named name: [UInt8]) throws(StoreError) -> WriteSet.Summary {
         if let summary = changes.summary(of: cipher.identifier) { return summary }
         guard let record = try tree.value(at: cipher.identifier) else {
             return WriteSet.Summary(name: name, sum: CollectionSummary())
         }
-        return try cipher.openSummary(record)
+        do throws(StoreError) { return try cipher.openSummary(record) } catch {
+            throw error.code == .damaged ? Self.damaged(name, "has a count and sum that do not verify.") : error
+        }
+    }
+
+    /// Nil if it does not open.
+    private func soundSummary(of cipher: RecordCipher) throws(StoreError) -> WriteSet.Summary? {
+        do throws(StoreError) { return try summary(of: cipher, named: []) } catch {
+            guard error.code == .damaged else { throw error }
+            return nil
+        }
+    }
+
+    /// Begins a sum that does not open anew, so that a collection from which every record was removed can be written.
+    func mendSummary(ofEmpty cipher: RecordCipher, named name: [UInt8]) throws(StoreError) {
+        guard try soundSummary(of: cipher) == nil else { return }
+        changes.set(WriteSet.Summary(name: name, sum: CollectionSummary()), of: cipher.identifier)
     }
 
     /// Seals an unchanged sum again.

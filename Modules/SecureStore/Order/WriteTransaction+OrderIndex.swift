@@ -76,6 +76,7 @@ extension WriteTransaction {
             guard let label = index.label(ofPlace: place) else { continue }
             try remove(label, from: index)
         }
+        try mendSummary(ofEmpty: index.cipher, named: index.name)
     }
 
     private func put(_ entry: OrderEntry, in index: OrderIndex) throws(StoreError) {

@@ -100,6 +100,26 @@ import Testing
         #expect(try await store.sweep() == 0)
     }
 
+    @Test func aSumOfTheIndexThatDoesNotOpenStopsNewExpiriesOnly() async throws {
+        let fixture = try StoreFixture()
+        let store = try await fixture.open()
+        let texts: StoreCollection<String, String> = store.collection("t", of: String.self)
+        try await store.write { transaction in
+            try transaction.set("1", for: "old", in: texts, expiresAt: past)
+            for key in ["changed", "removed"] { try transaction.set("1", for: key, in: texts, expiresAt: future) }
+        }
+        try await store.flipSum(of: store.ring.expiryCipher)
+        let refused = await #expect(throws: StoreError.self) {
+            try await store.write { try $0.set("1", for: "new", in: texts, expiresAt: future) }
+        }
+        #expect(refused?.code == .damaged && refused?.message.contains("expiry") == true)
+        try await store.write { try $0.set("2", for: "changed", in: texts) }
+        try await store.write { try $0.remove("removed", from: texts) }
+        #expect(try await store.sweep() == 1)
+        #expect(try await store.sweep(asOf: future + 1) == 0)
+        #expect(try store.read { try $0.all(in: texts).map(\.0) } == ["changed"])
+    }
+
     @Test func datesBeyondAllMeasureAreTaken() async throws {
         let fixture = try StoreFixture()
         let store = try await fixture.open()
