@@ -105,6 +105,28 @@ import Testing
         #expect(report.isSound, "\(report.findings)")
     }
 
+    @Test func aRecordWhoseTagWasDamagedLeavesTheSumOfAnEmptiedCollectionRight() async throws {
+        let fixture = try StoreFixture()
+        let store = try await fixture.open()
+        let texts: StoreCollection<String, String> = store.collection("letters", of: String.self)
+        func isSound() async throws -> Bool { try await store.verify().isSound }
+
+        try await store.write { try $0.set("A", for: "a", in: texts) }
+        try await store.flipTag(at: texts.cipher.place(of: "a".storeBytes))
+        try await store.write { try $0.remove("a", from: texts) }
+        #expect(try await isSound(), "removed")
+
+        try await store.write { transaction in
+            for key in ["a", "b"] { try transaction.set(key, for: key, in: texts) }
+        }
+        try await store.flipTag(at: texts.cipher.place(of: "a".storeBytes))
+        try await store.write { try $0.set("new", for: "a", in: texts) }
+        #expect(try await !isSound(), "overwritten: the sum cannot be told from one of other records")
+        try await store.write { try $0.removeAll(from: texts) }
+        try await store.write { try $0.set("new", for: "a", in: texts) }
+        #expect(try await isSound(), "removed and written again")
+    }
+
     @Test func countsOfAnySizeAreAddedUp() async throws {
         let fixture = try StoreFixture()
         let store = try await fixture.open()
@@ -136,13 +158,22 @@ import Testing
     }
 }
 
+/// What a damaged disk does.
 extension SecureStore {
-    /// Flips a bit in the count and sum of a collection, as a damaged disk does.
+    /// Flips a bit in the count and sum of a collection.
     func flipSum(of cipher: RecordCipher) async throws {
-        let place = cipher.identifier
+        try await change(at: cipher.identifier) { $0[40] ^= 1 }
+    }
+
+    /// Flips a bit in the tag of a record, which is its end.
+    func flipTag(at place: [UInt8]) async throws {
+        try await change(at: place) { $0[$0.count - 1] ^= 1 }
+    }
+
+    private func change(at place: [UInt8], _ change: (inout [UInt8]) -> Void) async throws {
         let found = try environment.read { try $0.value(at: place) }
-        var sum = try #require(found)
-        sum[40] ^= 1
-        try await write { [sum] in $0.overwrite(place, with: sum) }
+        var record = try #require(found)
+        change(&record)
+        try await write { [record] in $0.overwrite(place, with: record) }
     }
 }

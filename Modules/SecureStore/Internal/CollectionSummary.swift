@@ -14,7 +14,10 @@ struct CollectionSummary: Equatable, Sendable {
         sum &+= Self.digest(record, place, key)
     }
 
+    /// The sum of no records is known: if the tag of the last one, or of one that was replaced before, was damaged,
+    /// what is left of its digest would be wrong for good.
     mutating func removed(_ record: [UInt8], at place: [UInt8], key: MACKey) {
+        guard count != 1 else { return self = CollectionSummary() }
         count &-= 1
         sum &-= Self.digest(record, place, key)
     }
