@@ -24,6 +24,9 @@ final class KeyMemory: Sendable {
     /// False if the system refused to lock a page.
     var isLocked: Bool { state.withLock { $0.isLocked } }
 
+    /// How many keys it holds.
+    var count: Int { state.withLock { $0.pages.count * (Self.pagesSize / Self.slotSize) - $0.free.count } }
+
     deinit {
         for address in state.withLock({ $0.pages }) {
             unsafe sp_pages_free(UnsafeMutableRawPointer(bitPattern: address), Self.pagesSize)

@@ -255,6 +255,22 @@ import Testing
         #expect(report.records == 2)
     }
 
+    /// A malicious file may have millions of them.
+    @Test func aFileThatNamesManyCollectionsTakesNoMoreMemoryThanOneWithFew() throws {
+        let ring = KeyRing.generate()
+        var check = RecordCheck(ring: ring)
+        for number in 0..<5000 {
+            let place = [UInt8(number >> 8), UInt8(number & 255)] + [UInt8](repeating: 0, count: 15)
+            try check.add([], at: place, page: 2)
+        }
+        #expect(ring.memory.count < 4096, "The ring itself has the keys of 1,024 collections at hand.")
+        var report = VerificationReport()
+        check.finish(&report)
+        #expect(report.collections == 5000)
+        #expect(report.findings.count == VerificationReport.maximumFindings)
+        #expect(report.omittedFindings == 9000, "Each collection has a damaged record, and no count and sum.")
+    }
+
     @Test func aCheckThatIsCancelledOrClosedSaysSo() async throws {
         let store = try await fixture.open()
         try await workload.perform(1, in: store)

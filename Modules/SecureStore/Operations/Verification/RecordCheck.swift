@@ -1,27 +1,35 @@
 /// The check of all records: each can be decrypted at its place, and each collection's count and sum match its records.
 struct RecordCheck {
     private let ring: KeyRing
-    private var collections: [[UInt8]: CollectionCheck] = [:]
-    private var findings: [StoreFinding] = []
+    /// In the tree's order, all records of a collection follow one another, and its sum is the first: of the
+    /// collections that a file names, which may be millions, only one is at hand at a time.
+    private var current: CollectionCheck?
+    private var report = VerificationReport()
 
     init(ring: KeyRing) { self.ring = ring }
 
+    /// Adds a record; the records come in the tree's order.
+    ///
     /// - Throws: why the file of the keys cannot be read, if it may have the record's key: that is no damage.
     mutating func add(_ record: [UInt8], at place: [UInt8], page: UInt64) throws(StoreError) {
         guard place.count >= RecordCipher.identifierLength else {
-            return findings.append(
+            return report.add(
                 StoreFinding(kind: .record, page: page, message: "Page \(page) has a record at no place of this store.")
             )
         }
         let identifier = Array(place.prefix(RecordCipher.identifierLength))
-        try collections[identifier, default: CollectionCheck(ring: ring, identifier: identifier)]
-            .add(record, at: place, page: page)
+        if current?.identifier != identifier {
+            current?.finish(&report)
+            current = CollectionCheck(ring: ring, identifier: identifier)
+        }
+        try current?.add(record, at: place, page: page, to: &report)
     }
 
-    /// Compares counts and sums, and adds the findings.
+    /// Adds the figures and the findings.
     mutating func finish(_ report: inout VerificationReport) {
-        for finding in findings { report.add(finding) }
-        for var collection in collections.values { collection.finish(&report) }
+        current?.finish(&self.report)
+        current = nil
+        report.add(self.report)
     }
 }
 
@@ -32,11 +40,14 @@ private struct CollectionCheck {
     private var kept: CollectionSummary?
     private var name: String?
     private var isSummaryDamaged = false
-    private var damagedPages: [UInt64] = []
 
     init(ring: KeyRing, identifier: [UInt8]) { cipher = ring.cipher(identifier: identifier) }
 
-    mutating func add(_ record: [UInt8], at place: [UInt8], page: UInt64) throws(StoreError) {
+    var identifier: [UInt8] { cipher.identifier }
+
+    mutating func add(
+        _ record: [UInt8], at place: [UInt8], page: UInt64, to report: inout VerificationReport
+    ) throws(StoreError) {
         guard place.count > RecordCipher.identifierLength else { return try addSummary(record) }
         do throws(StoreError) {
             // A record can be decrypted only at the place for which it was sealed.
@@ -44,7 +55,7 @@ private struct CollectionCheck {
             counted.added(record, at: place, key: cipher.sumKey)
         } catch {
             guard error.code == .damaged else { throw error }
-            damagedPages.append(page)
+            report.add(damagedRecord(on: page))
         }
     }
 
@@ -59,17 +70,18 @@ private struct CollectionCheck {
         }
     }
 
-    mutating func finish(_ report: inout VerificationReport) {
+    func finish(_ report: inout VerificationReport) {
         report.collections += 1
         report.records += counted.entries
-        let title = name.map { "Collection \($0)" } ?? "A collection whose name cannot be read"
-        for page in damagedPages {
-            report.add(
-                StoreFinding(
-                    kind: .record, page: page, collection: name,
-                    message: "\(title): a record on page \(page) is not what was written."))
-        }
         if let problem { report.add(StoreFinding(kind: .collection, collection: name, message: "\(title) \(problem)")) }
+    }
+
+    private var title: String { name.map { "Collection \($0)" } ?? "A collection whose name cannot be read" }
+
+    private func damagedRecord(on page: UInt64) -> StoreFinding {
+        StoreFinding(
+            kind: .record, page: page, collection: name,
+            message: "\(title): a record on page \(page) is not what was written.")
     }
 
     private var problem: String? {

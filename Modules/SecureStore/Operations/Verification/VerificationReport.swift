@@ -30,6 +30,14 @@ public struct VerificationReport: Sendable, Hashable {
         guard findings.count < Self.maximumFindings else { return omittedFindings += 1 }
         findings.append(finding)
     }
+
+    /// Adds what a check of the records found.
+    mutating func add(_ check: VerificationReport) {
+        for finding in check.findings { add(finding) }
+        omittedFindings += check.omittedFindings
+        records += check.records
+        collections += check.collections
+    }
 }
 
 extension StoreFinding.Kind {
