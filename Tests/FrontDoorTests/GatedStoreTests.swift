@@ -46,26 +46,34 @@ import Testing
         }
     }
 
-    /// The withdrawal comes while another writer has its turn.
     @Test func aWriteThatWaitsForItsTurnIsRefusedToo() async throws {
         try await withStore { gated, gate, store in
             let notes = gated.collection("notes", of: String.self)
-            let (hasTurn, mayEnd) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
-            async let other: Void = store.write { _ in
-                hasTurn.signal()
-                mayEnd.wait()
+            try await withdraw(gate, from: store) {
+                try await gated.write { try $0.set("x", for: "a", in: notes) }
             }
-            await Self.wait(for: hasTurn)
-            let task = Task { try await gated.write { try $0.set("x", for: "a", in: notes) } }
-            #expect(try await eventually { store.writer?.waiting == 1 })
-            gate.close(AccessDenied(.withdrawn, code: .wiped))
-            mayEnd.signal()
-            try await other
-            await #expect(throws: AccessDenied.self) { try await task.value }
-            gate.close(nil)
             let value = try gated.read { try $0.value(for: "a", in: notes) }
             #expect(value == nil)
         }
+    }
+
+    /// Closes the gate while another writer has its turn, so that `write` waits, and opens it when that was refused.
+    private func withdraw(
+        _ gate: StubGate, from store: SecureStore, before write: @escaping @Sendable () async throws -> Void
+    ) async throws {
+        let (hasTurn, mayEnd) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+        async let other: Void = store.write { _ in
+            hasTurn.signal()
+            mayEnd.wait()
+        }
+        await Self.wait(for: hasTurn)
+        let task = Task { try await write() }
+        #expect(try await eventually { store.writer?.waiting == 1 })
+        gate.close(AccessDenied(.withdrawn, code: .wiped))
+        mayEnd.signal()
+        try await other
+        await #expect(throws: AccessDenied.self) { try await task.value }
+        gate.close(nil)
     }
 
     private static func wait(for semaphore: DispatchSemaphore) async {
@@ -121,6 +129,24 @@ import Testing
             gate.close(nil)
             let value = try gated.read { try $0.value(for: "a", in: large) }
             #expect(value == [7])
+        }
+    }
+
+    /// As one record, and in pieces.
+    @Test(arguments: [1_000, 100_000]) func aStreamThatWaitsForItsTurnIsRefusedToo(length: Int) async throws {
+        try await withStore { gated, gate, store in
+            let large = gated.collection("large", of: [UInt8].self)
+            try await gated.write { try $0.set([7], for: "a", in: large) }
+            try await withdraw(gate, from: store) {
+                let chunks = AsyncStream<[UInt8]> { continuation in
+                    continuation.yield([UInt8](repeating: 1, count: length))
+                    continuation.finish()
+                }
+                try await gated.write(chunks, for: "a", in: large)
+            }
+            let value = try gated.read { try $0.value(for: "a", in: large) }
+            #expect(value == [7])
+            #expect(try store.statistics().records == 1, "The pieces are removed.")
         }
     }
 

@@ -14,7 +14,10 @@ extension GatedStore {
         _ chunks: Chunks, for key: Key, in collection: StoreCollection<Key, [UInt8]>, expiresAt expiry: Date? = nil
     ) async throws -> Int where Chunks.Element == [UInt8] {
         try gate.checkAuthorized()
-        return try await store.write(Gated(base: chunks, gate: gate), for: key, in: collection, expiresAt: expiry)
+        let chunks = Gated(base: chunks, gate: gate)
+        return try await store.write(chunks, for: key, in: collection, expiresAt: expiry) { [gate] in
+            try gate.checkAuthorized()
+        }
     }
 
     /// A value in chunks, each of which is read when it is requested, like `SecureStore.chunks(of:in:)`; nil if there

@@ -18,12 +18,24 @@ extension SecureStore {
     public func write<Key: StoreKey, Chunks: AsyncSequence>(
         _ chunks: Chunks, for key: Key, in collection: StoreCollection<Key, [UInt8]>, expiresAt expiry: Date? = nil
     ) async throws -> Int where Chunks.Element == [UInt8] {
+        try await write(chunks, for: key, in: collection, expiresAt: expiry, check: {})
+    }
+
+    /// As ``write(_:for:in:expiresAt:)``.
+    ///
+    /// - Parameter check: is called in the transaction that replaces the value, which may have waited for its turn. If
+    ///   it throws, the old value stays.
+    package func write<Key: StoreKey, Chunks: AsyncSequence>(
+        _ chunks: Chunks, for key: Key, in collection: StoreCollection<Key, [UInt8]>, expiresAt expiry: Date?,
+        check: @escaping @Sendable () throws -> Void
+    ) async throws -> Int where Chunks.Element == [UInt8] {
         let key = try collection.bytes(of: key)
+        let expiry = expiry.map(StoreTime.milliseconds)
         var stream = OutgoingStream(store: self)
         do {
             for try await chunk in chunks { try await stream.add(chunk, batch: Self.streamBatch) }
             try Task.checkCancellation()
-            return try await stream.finish(key, in: collection, expiry: expiry.map(StoreTime.milliseconds))
+            return try await stream.finish(key, in: collection, expiry: expiry, check: check)
         } catch {
             await stream.abandon()
             throw error
@@ -97,16 +109,21 @@ private struct OutgoingStream {
     }
 
     mutating func finish<Key: StoreKey>(
-        _ key: [UInt8], in collection: StoreCollection<Key, [UInt8]>, expiry: UInt64?
+        _ key: [UInt8], in collection: StoreCollection<Key, [UInt8]>, expiry: UInt64?,
+        check: @escaping @Sendable () throws -> Void
     ) async throws -> Int {
         guard isBegun || buffer.count > StreamManifest.pieceLength else {
             let record = Record(key: key, value: buffer, expiry: expiry)
-            try await store.write { try $0.put(record, in: collection) }
+            try await store.write { transaction in
+                try check()
+                try transaction.put(record, in: collection)
+            }
             return record.value.count
         }
         if !buffer.isEmpty { try await flush() }
         let manifest = manifest
         try await store.write { transaction in
+            try check()
             try transaction.finish(manifest)
             let record = Record(key: key, value: manifest.bytes, expiry: expiry, isStreamed: true)
             try transaction.put(record, in: collection)
