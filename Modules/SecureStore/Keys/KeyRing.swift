@@ -23,7 +23,6 @@ final class KeyRing: Sendable {
         var recordKeys: [RecordKeyName: AEADKey] = [:]
         /// For a reader beside a process that rotates keys: reads the file again.
         var reader: KeyReader?
-        var lastRead: Files.Identity?
         /// Why the file could not be read again the last time.
         var failure: StoreError?
     }
@@ -40,6 +39,9 @@ final class KeyRing: Sendable {
     let indexKey: MasterKey
     private let namesKey: MACKey
     private let state: Lock<State>
+    /// The file that was read again last. Held while it is read: a protector may take long for a key, and is asked for
+    /// one at a time. Other threads that miss a key wait for what is found.
+    private let lastRead = Lock<Files.Identity?>(nil)
 
     init(memory: KeyMemory, indexKey: MasterKey, dataKeys: [DataKey]) {
         precondition(!dataKeys.isEmpty, "A ring has a data key.")
@@ -70,20 +72,27 @@ final class KeyRing: Sendable {
 
     /// Only if the file was replaced.
     private func readAgain(by reader: KeyReader) {
-        let identity = reader.identity
-        guard state.withLock({ $0.lastRead }) != identity else { return }
+        lastRead.withLock { last in
+            let identity = reader.identity
+            if last != identity, adoptKeys(of: reader) { last = identity }
+        }
+    }
+
+    /// - Returns: whether reading the same file another time would change nothing.
+    private func adoptKeys(of reader: KeyReader) -> Bool {
         do throws(StoreError) {
             let keys = try reader.dataKeys()
             state.withLock { state in
-                // Not before the keys are known: another thread would miss them without looking.
-                (state.lastRead, state.failure) = (identity, nil)
+                state.failure = nil
                 for key in keys where !state.dataKeys.contains(where: { $0.id == key.id }) {
                     state.dataKeys.append(key)
                 }
             }
+            return true
         } catch {
-            // Perhaps the file can be read the next time.
             state.withLock { $0.failure = error }
+            // A protector that cannot be asked now can perhaps be the next time. A wrong one stays so.
+            return error.code == .wrongKey
         }
     }
 
