@@ -1,9 +1,10 @@
 internal import SallyportBase
+internal import Synchronization
 
 /// Broadcasts committed changes to the watchers of a collection.
 ///
 /// A lock and not an actor: the writer's thread broadcasts a commit before it continues, so that all watchers see
-/// commits in order, and a watcher ends in a `deinit` and when its task is cancelled.
+/// commits in order, and a watcher ends in a `deinit`, its reader when a task is cancelled.
 final class ChangeHub: Sendable {
     private struct State {
         var watchers: [UInt64: Watched] = [:]
@@ -11,9 +12,9 @@ final class ChangeHub: Sendable {
         var isOver = false
 
         mutating func told(_ kinds: [[UInt8]: [StoreEvent.Kind]]) -> [ChangeQueue.Resumption] {
-            watchers.keys.sorted().compactMap { number in
-                guard let identifier = watchers[number]?.identifier, let kinds = kinds[identifier] else { return nil }
-                return watchers[number]?.queue.told(kinds)
+            watchers.keys.sorted().flatMap { number -> [ChangeQueue.Resumption] in
+                guard let identifier = watchers[number]?.identifier, let kinds = kinds[identifier] else { return [] }
+                return watchers[number]?.queue.told(kinds) ?? []
             }
         }
     }
@@ -47,26 +48,36 @@ final class ChangeHub: Sendable {
     func end() {
         let readers = state.withLock { state in
             state.isOver = true
-            return state.watchers.keys.compactMap { state.watchers[$0]?.queue.ended() }
+            return state.watchers.keys.flatMap { number -> [ChangeQueue.Reader] in
+                state.watchers[number]?.queue.ended() ?? []
+            }
         }
         for reader in readers { reader.resume(returning: nil) }
     }
 
-    fileprivate func end(_ number: UInt64) {
-        let reader = state.withLock { $0.watchers[number]?.queue.ended() }
+    fileprivate func waitingReaders(of number: UInt64) -> Int {
+        state.withLock { $0.watchers[number]?.queue.waitingReaders ?? 0 }
+    }
+
+    fileprivate func cancel(_ number: UInt64, _ turn: Int) {
+        let reader = state.withLock { $0.watchers[number]?.queue.cancelled(turn) }
         reader?.resume(returning: nil)
     }
 
-    fileprivate func read(_ number: UInt64, _ reader: ChangeQueue.Reader) {
-        let step = state.withLock { $0.watchers[number]?.queue.reads(reader) ?? .now(nil) }
+    /// Called by the reader's task. It looks for a cancellation within the lock: one that comes later finds the reader.
+    fileprivate func read(_ number: UInt64, _ turn: Int, _ reader: ChangeQueue.Reader) {
+        let step = state.withLock { state in
+            state.watchers[number]?.queue.reads(reader, turn, isCancelled: Task.isCancelled) ?? .now(nil)
+        }
         if case .now(let notice) = step { reader.resume(returning: notice) }
     }
 }
 
-/// One reader of a collection's changes.
+/// The changes of a collection for one sequence, which any number of tasks may read.
 final class Watcher: Sendable {
     private let number: UInt64
     private let hub: ChangeHub
+    private let turns = Atomic(0)
 
     fileprivate init(_ number: UInt64, of hub: ChangeHub) {
         self.number = number
@@ -75,11 +86,15 @@ final class Watcher: Sendable {
 
     deinit { hub.leave(number) }
 
+    /// How many calls of ``next(isolation:)`` wait.
+    var waitingReaders: Int { hub.waitingReaders(of: number) }
+
     func next(isolation actor: isolated (any Actor)?) async -> ChangeQueue.Notice? {
-        await withTaskCancellationHandler {
-            await withCheckedContinuation(isolation: actor) { hub.read(number, $0) }
+        let turn = turns.add(1, ordering: .relaxed).newValue
+        return await withTaskCancellationHandler {
+            await withCheckedContinuation(isolation: actor) { hub.read(number, turn, $0) }
         } onCancel: {
-            hub.end(number)
+            hub.cancel(number, turn)
         }
     }
 }

@@ -1,4 +1,4 @@
-/// The changes that wait for one reader: no lock, no thread.
+/// The changes that wait for the readers of one sequence, or the readers that wait for a change: no lock, no thread.
 struct ChangeQueue {
     enum Notice: Sendable {
         case event(StoreEvent.Kind)
@@ -6,7 +6,7 @@ struct ChangeQueue {
     }
 
     typealias Reader = CheckedContinuation<Notice?, Never>
-    /// The reader to resume once the lock is released, and the notice for it.
+    /// A reader to resume once the lock is released, and the notice for it.
     typealias Resumption = (reader: Reader, notice: Notice)
 
     enum Step {
@@ -15,32 +15,47 @@ struct ChangeQueue {
     }
 
     private var waiting: [Notice] = []
-    private var reader: Reader?
+    /// In the order in which they came; none while a change waits.
+    private var readers: [(turn: Int, reader: Reader)] = []
     private var isOver = false
 
     init(isOver: Bool = false) { self.isOver = isOver }
 
-    mutating func told(_ kinds: [StoreEvent.Kind]) -> Resumption? {
-        guard !isOver else { return nil }
+    var waitingReaders: Int { readers.count }
+
+    mutating func told(_ kinds: [StoreEvent.Kind]) -> [Resumption] {
+        guard !isOver else { return [] }
         for kind in kinds {
             if waiting.count >= SecureStore.maximumPendingChanges { waiting = [.missed] }
             waiting.append(.event(kind))
         }
-        guard !waiting.isEmpty, let reader = reader.take() else { return nil }
-        return (reader, waiting.removeFirst())
+        let served = zip(readers, waiting).map { (reader: $0.reader, notice: $1) }
+        readers.removeFirst(served.count)
+        waiting.removeFirst(served.count)
+        return served
     }
 
-    /// The reader still receives the waiting changes; then its sequence ends.
-    mutating func ended() -> Reader? {
+    /// Readers still receive the waiting changes; then the sequence ends.
+    mutating func ended() -> [Reader] {
         isOver = true
-        return reader.take()
+        defer { readers = [] }
+        return readers.map(\.reader)
     }
 
-    mutating func reads(_ reader: Reader) -> Step {
-        precondition(self.reader == nil, "A sequence of changes has one reader.")
+    /// - Parameters:
+    ///   - turn: distinguishes the call from others that wait.
+    ///   - isCancelled: whether the reader's task is cancelled. Its changes then go to the other readers.
+    mutating func reads(_ reader: Reader, _ turn: Int, isCancelled: Bool) -> Step {
+        if isCancelled { return .now(nil) }
         if !waiting.isEmpty { return .now(waiting.removeFirst()) }
         if isOver { return .now(nil) }
-        self.reader = reader
+        readers.append((turn, reader))
         return .wait
+    }
+
+    /// - Returns: the reader to resume, if it waits.
+    mutating func cancelled(_ turn: Int) -> Reader? {
+        guard let index = readers.firstIndex(where: { $0.turn == turn }) else { return nil }
+        return readers.remove(at: index).reader
     }
 }

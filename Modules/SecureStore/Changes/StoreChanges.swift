@@ -13,8 +13,8 @@ public enum StoreChange<Key: StoreKey>: Sendable, Hashable {
 /// The changes of one collection, in the order of their commits; each is delivered when it is durable.
 ///
 /// At most ``SecureStore/maximumPendingChanges`` wait for a reader. One more drops all waiting changes and leaves a
-/// ``StoreChange/missed`` in their place; later changes are queued again. The sequence ends when the store closes or
-/// the reader's task is cancelled. It reports only changes made by this process. Single pass.
+/// ``StoreChange/missed`` in their place; later changes are queued again. The sequence ends when the store closes, and
+/// for a reader whose task is cancelled. It reports only changes made by this process. Single pass.
 public struct StoreChanges<Key: StoreKey>: AsyncSequence, Sendable {
     public typealias Element = StoreChange<Key>
     public typealias Failure = Never
@@ -23,7 +23,8 @@ public struct StoreChanges<Key: StoreKey>: AsyncSequence, Sendable {
 
     public func makeAsyncIterator() -> Iterator { Iterator(watcher: watcher) }
 
-    /// Iterates over the changes. Iterators of one sequence share its changes.
+    /// Iterates over the changes. Iterators of one sequence share its changes: each change goes to one of them, to the
+    /// one that has waited longest.
     public struct Iterator: AsyncIteratorProtocol {
         let watcher: Watcher
 

@@ -1,6 +1,7 @@
 import FoundationEssentials
-import SallyportSecureStore
 import Testing
+
+@testable import SallyportSecureStore
 
 @Suite struct ChangeTests {
     @Test func changesComeInTheOrderOfCommitsAndOfThisCollectionOnly() async throws {
@@ -88,5 +89,34 @@ import Testing
         store.close()
         var late = store.changes(in: texts).makeAsyncIterator()
         #expect(await late.next() == nil)
+    }
+
+    @Test(.timeLimit(.minutes(1))) func readersOfOneSequenceShareItsChangesAndAreCancelledEachAlone() async throws {
+        let fixture = try StoreFixture()
+        let store = try await fixture.open()
+        let texts: StoreCollection<String, String> = store.collection("t", of: String.self)
+        let changes = store.changes(in: texts)
+        /// Returns when the reader waits, behind `others`.
+        func reader(behind others: Int) async -> Task<StoreChange<String>?, Never> {
+            let task = Task { () async -> StoreChange<String>? in
+                var iterator = changes.makeAsyncIterator()
+                return await iterator.next()
+            }
+            while changes.watcher.waitingReaders <= others { await Task.yield() }
+            return task
+        }
+        let cancelled = await reader(behind: 0)
+        let first = await reader(behind: 1)
+        let second = await reader(behind: 2)
+        cancelled.cancel()
+        #expect(await cancelled.value == nil)
+        try await store.write { transaction in
+            for key in ["a", "b"] { try transaction.set("1", for: key, in: texts) }
+        }
+        #expect(await first.value == .set("a"))
+        #expect(await second.value == .set("b"))
+        let last = await reader(behind: 0)
+        store.close()
+        #expect(await last.value == nil)
     }
 }
