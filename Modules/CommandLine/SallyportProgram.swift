@@ -36,6 +36,8 @@ struct SallyportProgram: AsyncParsableCommand {
     static func run(_ arguments: [String]) async -> ExitStatus {
         // If the reader is gone (`| head`), the write fails, but the program is not killed.
         signal(SIGPIPE, SIG_IGN)
+        // The same for a file that would exceed the process's limit (`LimitFSIZE=`): the store reports that it is full.
+        signal(SIGXFSZ, SIG_IGN)
         let status = await carryOut(arguments)
         await Workplace.current.finishWriting()
         guard status == .done, let number = Workplace.current.outputFailure else { return status }

@@ -62,7 +62,8 @@ extension StoreError {
         public static let tooLarge = Code(value: .tooLarge)
         /// A collection's name has 1 to ``SecureStore/maximumNameLength`` bytes.
         public static let invalidName = Code(value: .invalidName)
-        /// The disk is full, or the store has reached its maximum size. Nothing of the transaction was kept.
+        /// The disk is full, or the store has reached its maximum size, or a file the process's limit (`RLIMIT_FSIZE`,
+        /// if the process ignores SIGXFSZ, which ends it otherwise). Nothing of the transaction was kept.
         public static let full = Code(value: .full)
         /// The directory, or a file with a secret, can be reached by other users or belongs to another user.
         public static let unsafePermissions = Code(value: .unsafePermissions)

@@ -51,6 +51,17 @@ import Testing
         writer.close()
     }
 
+    /// As systemd's `LimitFSIZE=` does.
+    @Test func aFileThatMustNotGrowFailsTheCommandAndDoesNotKillTheProgram() async throws {
+        try await fill()
+        // 16 blocks of 512 bytes, less than a backup has.
+        let script = "ulimit -f 16 && exec \"$@\""
+        let command = ["store", "backup", "\(folder)/backup", "--store", store, "--key-file", "\(folder)/key"]
+        let words = ["-c", script, "-", Programs.built("sallyport")] + command
+        let outcome = try await ChildProcess("/bin/sh", words).outcome()
+        #expect(outcome.status == 74, "\(outcome.error)")
+    }
+
     @Test func aMissingStoreIsAUsageError() async throws {
         for command in ["stat", "verify", "rotate", "compact"] { #expect(await run(command) == .usage, "\(command)") }
     }

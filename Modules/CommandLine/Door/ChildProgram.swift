@@ -39,11 +39,11 @@ struct ChildProgram: Sendable {
         var attributes = posix_spawnattr_t()
         posix_spawnattr_init(&attributes)
         defer { posix_spawnattr_destroy(&attributes) }
-        // What a process ignores, its programs ignore too. This one ignores SIGPIPE of itself; what it was started to
-        // ignore, as by nohup, the program is to ignore as well.
+        // What a process ignores, its programs ignore too. This one ignores SIGPIPE and SIGXFSZ of itself; what it was
+        // started to ignore, as by nohup, the program is to ignore as well.
         var signals = sigset_t()
         sigemptyset(&signals)
-        sigaddset(&signals, SIGPIPE)
+        for signal in [SIGPIPE, SIGXFSZ] { sigaddset(&signals, signal) }
         posix_spawnattr_setsigdefault(&attributes, &signals)
         var none = sigset_t()
         sigemptyset(&none)

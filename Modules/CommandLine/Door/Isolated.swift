@@ -97,7 +97,7 @@ struct InsideCommand: AsyncParsableCommand {
         Isolation.dropPrivilegesAtExec()
         let environment = DoorEnvironment(proxy: "127.0.0.1:\(port)", authorities: ca)
         for (name, value) in environment.variables { setenv(name, value, 1) }
-        signal(SIGPIPE, SIG_DFL)
+        for number in [SIGPIPE, SIGXFSZ] { signal(number, SIG_DFL) }
         var arguments = command.map { strdup($0) } + [nil]
         execvp(command[0], &arguments)
         throw CommandFailure(
