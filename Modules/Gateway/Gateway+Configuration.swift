@@ -38,7 +38,8 @@ extension Gateway {
         /// Guards a foreign relay on this machine; if nil, there is none.
         public var relayGuard: RelayGuardSettings?
         /// A file to which each entry of the audit trail is appended as a line of JSON, as it happens; `-` for standard
-        /// output; if nil, none. A new file is for its owner only.
+        /// output; if nil, none. A new file is for its owner only. With the roles ``Role/relay`` and ``Role/guarding``,
+        /// this and ``auditSyslog`` do nothing: what these decide is written by their control gateways.
         public var auditLog: String?
         /// The Unix datagram socket of a syslog daemon, such as `/dev/log`, which gets each entry as a message
         /// (RFC 5424); if nil, none.

@@ -68,7 +68,7 @@ struct GatewayCommand: ParsableCommand {
         @Option(
             help: ArgumentHelp("The address to listen on for apps. Default: 0.0.0.0:17433.", valueName: "host:port"),
             transform: expecting("HOST:PORT"))
-        var control = BindArgument(host: "0.0.0.0", port: 17433)
+        var control: BindArgument?
         @Option(
             help: ArgumentHelp("The address to listen on for tunnels. Default: 0.0.0.0:17533.", valueName: "host:port"),
             transform: expecting("HOST:PORT"))
@@ -117,6 +117,9 @@ struct GatewayCommand: ParsableCommand {
             guard role != .relay || (verificationPlain == nil && guarding.socket == nil) else {
                 throw ValidationError("--verification-plain and --guard go with --role control and both.")
             }
+            guard role != .relay || (control == nil && auditLog == nil && auditSyslog == nil) else {
+                throw ValidationError("--control, --audit-log and --audit-syslog go with --role control and both.")
+            }
             if let egress, IPAddress(egress) == nil { throw ValidationError("--egress is an IP address.") }
             if let dns, !Self.isAddress(dns) { throw ValidationError("--dns is ADDRESS[:PORT], such as 10.0.0.2:53.") }
         }
@@ -145,8 +148,9 @@ struct GatewayCommand: ParsableCommand {
             var configuration = Gateway.Configuration()
             configuration.role = role.role
             configuration.relayLease = .seconds(relayLease.seconds)
-            configuration.controlHost = control.host
-            configuration.controlPort = Int(control.port)
+            if let control {
+                (configuration.controlHost, configuration.controlPort) = (control.host, Int(control.port))
+            }
             configuration.relayHost = relay.host
             configuration.relayPort = Int(relay.port)
             configuration.egress = egress.flatMap { IPAddress($0) }
