@@ -1,4 +1,6 @@
 import Foundation
+import Logging
+import SallyportCore
 import SallyportPostgreSQL
 import SallyportWire
 import TestSupport
@@ -170,6 +172,18 @@ import Testing
         try await run("UPDATE fleet SET feature_level = feature_level - 1")
         #expect(try await fixture.data.standing(ofStoreWith: epoch, told: nil, of: presented) == .current)
         #expect(try await !isAsItWas())
+    }
+
+    /// What instances did at a gateway that is upgraded later, and that it was stopped for its upgrade.
+    @Test func entriesOfAccessAreWrittenIntoADatabaseOfALaterVersion() async throws {
+        let silent = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+        let recorder = AuditRecorder()
+        let trail = AuditTrail(
+            recorder, fixture.data, at: "localhost", to: AuditOutlets([], logger: silent), logger: silent)
+        try await run("UPDATE fleet SET feature_level = feature_level + 1")
+        recorder.connect("instance", try Endpoint("a.example:1"), address: nil, error: nil)
+        await trail.finish()
+        #expect(try await fixture.accessEntries().map { $0[.kind] } == ["connect", "stop"])
     }
 
     @Test func aGatewayWithAnotherKeyReadsNothing() async throws {

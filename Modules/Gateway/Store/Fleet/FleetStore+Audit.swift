@@ -22,7 +22,8 @@ extension FleetStore {
         let key = key
         return try await database.transaction(.write) { transaction -> Bool in
             try await transaction.begin(chain)
-            let now = try await transaction.lockedHead(of: chain)
+            // Of a later version's database too: these entries are added, and no record is written anew.
+            let now = try await transaction.lockedHead(of: chain).head
             let new = AuditHead(number: last.number, hash: last.hash)
             guard now != new else { return true }
             guard now == head else { return false }
@@ -98,7 +99,10 @@ extension FleetTransaction {
     fileprivate func append(_ event: AuditEvent, _ key: FleetKey, known: [String: Int64]) async throws -> AuditEntry {
         let name = AuditChainName(of: event)
         try await begin(name)
-        let (head, least) = (try await lockedHead(of: name), known[name.text] ?? 0)
+        let (head, level) = try await lockedHead(of: name)
+        // A gateway of an earlier version would leave out what it does not know of the records that it changes.
+        guard level <= FleetSchema.level else { throw FleetTables.isOfLaterVersion(level) }
+        let least = known[name.text] ?? 0
         guard head.number >= least else { throw FleetTables.wasPutBack(name.table, head.number, least) }
         var chain = AuditChain(name, after: head)
         let entry = chain.append(event)
@@ -115,16 +119,15 @@ extension FleetTransaction {
             [.text(chain.text), .bytes(AuditHead.empty.hash)])
     }
 
-    fileprivate func lockedHead(of chain: AuditChainName) async throws -> AuditHead {
+    /// The head, locked until the end of the transaction, and the level of the database, in one statement.
+    fileprivate func lockedHead(of chain: AuditChainName) async throws -> (head: AuditHead, level: Int64) {
         let rows = try await run(
             """
             SELECT audit_chain.n, hash, feature_level FROM audit_chain CROSS JOIN fleet WHERE chain = $1
             FOR UPDATE OF audit_chain
             """, [.text(chain.text)])
         guard let row = rows.first else { throw FleetTables.missing("audit_chain") }
-        let level = try row.integer(2)
-        guard level <= FleetSchema.level else { throw FleetTables.isOfLaterVersion(level) }
-        return try row.auditHead(number: 0, hash: 1)
+        return (try row.auditHead(number: 0, hash: 1), try row.integer(2))
     }
 
     fileprivate func keep(_ head: AuditHead, of chain: AuditChainName) async throws {
