@@ -65,6 +65,19 @@ import Testing
         #expect(String(decoding: buffer.prefix(max(count, 0)), as: UTF8.self) == "\n\(entries[0].json)\n")
     }
 
+    /// Opening it would wait for a reader, and the gateway would not listen before that.
+    @Test func aPipeThatNothingReadsIsSaid() throws {
+        let path = folder.file("pipe")
+        try #require(mkfifo(path, 0o600) == 0)
+        let error = #expect(throws: GatewayError(.fileSystem, "")) { try AuditLogFile(path) }
+        #expect(error?.message.contains("start its reader first") == true)
+        let reader = open(path, O_RDONLY | O_NONBLOCK)
+        var log = try AuditLogFile(path)
+        try log.write(entries[0])
+        close(reader)
+        #expect(throws: GatewayError(.fileSystem, "")) { try log.write(entries[1]) }
+    }
+
     @Test func aLogThatCannotBeMadeIsSaid() {
         #expect(throws: GatewayError(.fileSystem, "")) { try AuditLogFile(folder.file("none/audit.jsonl")) }
         #expect(throws: GatewayError(.fileSystem, "")) { try SyslogSocket(folder.file("none"), host: "a") }

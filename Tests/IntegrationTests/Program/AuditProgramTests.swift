@@ -141,6 +141,16 @@ import Testing
         #expect(try await words("admin", "audit", "verify").contains("the audit trail is sound"))
     }
 
+    @Test func aPipeThatNothingReadsKeepsTheGatewayFromStarting() async throws {
+        let pipe = folder.file("pipe")
+        try #require(mkfifo(pipe, 0o600) == 0)
+        let outcome = try await program([
+            "gateway", "run", "--control", "127.0.0.1:0", "--relay", "127.0.0.1:0", "--audit-log", pipe,
+        ])
+        let isSaid = outcome.error.contains("nothing reads this pipe, so start its reader first")
+        #expect(outcome.status == 74 && isSaid, "\(outcome.error)")
+    }
+
     @Test func aLogThatCannotBeWrittenKeepsTheGatewayFromStarting() async throws {
         for (option, place) in [("--audit-log", "none/audit.jsonl"), ("--audit-syslog", "none")] {
             let outcome = try await program([

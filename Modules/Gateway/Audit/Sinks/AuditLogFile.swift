@@ -36,11 +36,11 @@ struct AuditLogFile: AuditSink {
         while !rest.isEmpty {
             // A pipe that says that it takes something takes so much without blocking.
             let part = rest.prefix(Int(PIPE_BUF))
-            guard Self.takes(descriptor) else {
-                throw GatewayError(.fileSystem, "The audit log \(name) takes no entry: its reader has stopped reading.")
-            }
+            guard Self.takes(descriptor) else { throw takesNothing() }
             let count = part.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
             if count < 0 {
+                // Another writer of the same pipe has taken the room.
+                if errno == EAGAIN { throw takesNothing() }
                 guard errno == EINTR else { throw failure() }
                 continue
             }
@@ -52,7 +52,8 @@ struct AuditLogFile: AuditSink {
     /// Waits a second at most: a pipe without a reader must not hold the gateway's end up.
     private static func takes(_ descriptor: Int32) -> Bool {
         var polled = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
-        return poll(&polled, 1, 1000) == 1
+        // An error is that of a pipe whose reader is gone: a write would be answered by SIGPIPE.
+        return poll(&polled, 1, 1000) == 1 && polled.revents & Int16(POLLERR) == 0
     }
 
     private mutating func fileDescriptor() throws(GatewayError) -> Int32 {
@@ -61,13 +62,23 @@ struct AuditLogFile: AuditSink {
     }
 
     private mutating func reopened() throws(GatewayError) -> Int32 {
-        let number = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0o600)
-        guard number >= 0 else { throw failure() }
+        // Otherwise open(2) waits for the reader of a pipe that has none.
+        let number = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0o600)
+        guard number >= 0 else { throw errno == ENXIO ? hasNoReader() : failure() }
         let descriptor = SinkDescriptor(number)
         guard let status = FileStatus(of: number) else { throw failure() }
         file = OpenFile(descriptor: descriptor, status: status)
         isLineOpen = false
         return number
+    }
+
+    private func takesNothing() -> GatewayError {
+        GatewayError(.fileSystem, "The audit log \(name) takes no entry: its reader has stopped reading.")
+    }
+
+    private func hasNoReader() -> GatewayError {
+        GatewayError(
+            .fileSystem, "The audit log \(name) cannot be written: nothing reads this pipe, so start its reader first.")
     }
 
     private func failure() -> GatewayError {
