@@ -143,6 +143,38 @@ import Testing
             .filter { $0.hasPrefix(path) }
     }
 
+    @Test func aSinkThatBlocksDoesNotHoldTheOtherUp() async throws {
+        var ends: [Int32] = [0, 0]
+        try #require(pipe(&ends) == 0)
+        let path = folder.file("audit.jsonl")
+        let outlets = AuditOutlets(
+            [BlockedSink(gate: ends[0]), try AuditLogFile(path)], logger: Logger(label: "test"))
+        outlets.tell(entries)
+        outlets.finish()
+        let running = Task { await outlets.run() }
+        let areTold = try await eventually { (try? lines(path)) == entries.map(\.json) }
+        // The sink takes everything from here on.
+        close(ends[1])
+        await running.value
+        close(ends[0])
+        #expect(areTold)
+    }
+
+    /// With a wait for each of these entries, it would take half an hour.
+    @Test func aPipeThatIsNotReadHoldsTheEndUpOnce() async throws {
+        let path = folder.file("pipe")
+        try #require(mkfifo(path, 0o600) == 0)
+        let reader = open(path, O_RDWR | O_NONBLOCK)
+        defer { close(reader) }
+        let outlets = AuditOutlets(
+            [try AuditLogFile(path)], logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+        let piece = [UInt8](repeating: 0, count: Int(PIPE_BUF))
+        while write(reader, piece, piece.count) > 0 {}
+        outlets.tell(AuditChainTests.entries(2000))
+        outlets.finish()
+        await outlets.run()
+    }
+
     @Test func aSinkThatFailsHoldsNothingUpAndIsSaidOnce() async throws {
         let log = LogRecorder()
         let outlets = AuditOutlets(
@@ -154,8 +186,17 @@ import Testing
     }
 }
 
+/// Blocks its thread until the other end of a pipe is closed.
+private struct BlockedSink: AuditSink {
+    let gate: Int32
+
+    func write(_ entry: AuditEntry) {
+        var byte: UInt8 = 0
+        _ = read(gate, &byte, 1)
+    }
+}
+
 private struct FailingSink: AuditSink {
-    let name = "a sink"
     func write(_ entry: AuditEntry) throws(GatewayError) { throw GatewayError(.fileSystem, "It is full.") }
 }
 

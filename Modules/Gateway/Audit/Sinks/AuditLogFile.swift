@@ -10,6 +10,8 @@ struct AuditLogFile: AuditSink {
     private var file: OpenFile?
     /// Whether the last line lacks its end, as on a disk that was full.
     private var isLineOpen = false
+    /// Whether the last wait for the reader of a pipe was in vain.
+    private var hasWaited = false
 
     private struct OpenFile {
         let descriptor: SinkDescriptor
@@ -21,7 +23,8 @@ struct AuditLogFile: AuditSink {
         }
     }
 
-    var name: String { path == "-" ? "standard output" : path }
+    /// What messages call it.
+    private var name: String { path == "-" ? "standard output" : path }
 
     /// - Parameter path: `-` for standard output. A new file is for its owner only.
     /// - Throws: `fileSystem`.
@@ -36,7 +39,7 @@ struct AuditLogFile: AuditSink {
         while !rest.isEmpty {
             // A pipe that says that it takes something takes so much without blocking.
             let part = rest.prefix(Int(PIPE_BUF))
-            guard Self.takes(descriptor) else { throw takesNothing() }
+            guard takes(descriptor) else { throw takesNothing() }
             let count = part.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
             if count < 0 {
                 // Another writer of the same pipe has taken the room.
@@ -49,11 +52,14 @@ struct AuditLogFile: AuditSink {
         }
     }
 
-    /// Waits a second at most: a pipe without a reader must not hold the gateway's end up.
-    private static func takes(_ descriptor: Int32) -> Bool {
+    /// Waits a second at most: a pipe that is not read must not hold the gateway's end up. After a wait in vain it looks
+    /// without waiting until the pipe takes something again: otherwise each entry of the queue would cost a second.
+    private mutating func takes(_ descriptor: Int32) -> Bool {
         var polled = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
+        let isReady = poll(&polled, 1, hasWaited ? 0 : 1000) == 1
+        hasWaited = !isReady
         // An error is that of a pipe whose reader is gone: a write would be answered by SIGPIPE.
-        return poll(&polled, 1, 1000) == 1 && polled.revents & Int16(POLLERR) == 0
+        return isReady && polled.revents & Int16(POLLERR) == 0
     }
 
     private mutating func fileDescriptor() throws(GatewayError) -> Int32 {

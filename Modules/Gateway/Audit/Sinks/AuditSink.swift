@@ -2,11 +2,8 @@ internal import Glibc
 
 /// Takes entries of the audit trail as they happen: a copy for a log of the enterprise. The trail itself lies in the store.
 ///
-/// A value, of which ``AuditOutlets`` owns the one that counts.
+/// A value, of which an ``AuditOutlet`` owns the one that counts.
 protocol AuditSink: Sendable {
-    /// What it is called in the log of the gateway.
-    var name: String { get }
-
     /// May block its thread.
     ///
     /// - Throws: `fileSystem` if the entry could not be written; it is not given again.

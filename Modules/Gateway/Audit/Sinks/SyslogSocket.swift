@@ -8,8 +8,6 @@ struct SyslogSocket: AuditSink {
     private let host: String
     private var descriptor: SinkDescriptor
 
-    var name: String { path }
-
     /// - Throws: `invalid` if the path is too long, `fileSystem` if nothing takes datagrams there.
     init(_ path: String, host: String) throws(GatewayError) {
         guard path.utf8.count < 108 else {
