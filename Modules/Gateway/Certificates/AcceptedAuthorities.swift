@@ -4,9 +4,14 @@ internal import Foundation
 struct AcceptedAuthorities: Sendable {
     private let present: AuthorityCertificate
     private let former: [(authority: AuthorityCertificate, until: Date)]
+    private let announced: [AuthorityCertificate]
 
-    init(present: AuthorityCertificate, former: [AuthorityRecord.Former]) throws(GatewayError) {
+    /// - Parameter announced: the authorities that are to come into force later, DER.
+    init(
+        present: AuthorityCertificate, former: [AuthorityRecord.Former], announced: [[UInt8]]
+    ) throws(GatewayError) {
         self.present = present
+        self.announced = try announced.map { der throws(GatewayError) in try AuthorityCertificate(der) }
         self.former = try former.map { former throws(GatewayError) in
             (try AuthorityCertificate(former.certificate), former.until)
         }
@@ -20,6 +25,12 @@ struct AcceptedAuthorities: Sendable {
     /// Reads a relay's certificate in the same way.
     func relay(presented der: [UInt8], now: Date) throws(GatewayError) -> PresentedRelay {
         try first(at: now) { authority throws(GatewayError) in try authority.relay(presented: der, now: now) }
+    }
+
+    /// Whether an instance's certificate is of an announced authority: it is not accepted here, but the authority may
+    /// have come into force without word of it here.
+    func mayAccept(_ der: [UInt8], at now: Date) -> Bool {
+        announced.contains { (try? $0.instance(presented: der, now: now)) != nil }
     }
 
     private func first<Value>(

@@ -90,7 +90,9 @@ struct Authorities: Sendable {
     init(_ record: AuthorityRecord) throws(GatewayError) {
         self.record = record
         issuing = try CertificateAuthority(record.present)
-        accepted = try AcceptedAuthorities(present: issuing.own, former: record.former)
+        accepted = try AcceptedAuthorities(
+            present: issuing.own, former: record.former,
+            announced: record.next.map { [$0.identity.certificate] } ?? [])
     }
 
     /// See ``AcceptedAuthorities/instance(presented:now:)``.

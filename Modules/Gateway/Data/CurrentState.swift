@@ -97,8 +97,33 @@ final class CurrentState: Sendable {
 
 extension CurrentState: RelayPolicy {
     func client(presenting certificateDER: [UInt8]) -> (any RelayClient)? {
-        guard let presented = try? presented(certificateDER) else { return nil }
-        return Client(presented: presented, current: self)
+        // Read first: of an authority that comes into force in between, these still say that it is announced.
+        let authorities = value.authorities
+        if let presented = try? presented(certificateDER) { return Client(presented: presented, current: self) }
+        guard authorities.mayAccept(certificateDER, at: clock()) else { return nil }
+        return Newcomer(certificate: certificateDER, current: self)
+    }
+
+    /// A client with a certificate of an authority that is only announced, as far as is known here. The certificate is
+    /// read at each decision, since the authority may have come into force in the meantime.
+    private struct Newcomer: RelayClient {
+        /// DER.
+        let certificate: [UInt8]
+        let current: CurrentState
+
+        private var client: Client? {
+            (try? current.presented(certificate)).map { Client(presented: $0, current: current) }
+        }
+
+        var instance: String? { client?.instance }
+
+        var instanceInGoodStanding: String? { client?.instanceInGoodStanding }
+
+        func decide(_ target: Endpoint) -> RelayVerdict { client?.decide(target) ?? .unknown }
+
+        func catchUp() async -> Bool { await current.catchUp() }
+
+        func reconsider(_ target: Endpoint) -> RelayVerdict { client?.reconsider(target) ?? Client.refusal }
     }
 
     private struct Client: RelayClient {
@@ -132,7 +157,7 @@ extension CurrentState: RelayPolicy {
             authorities.accept(presented, at: current.clock())
         }
 
-        private static var refusal: RelayVerdict {
+        static var refusal: RelayVerdict {
             .refused(
                 error: ProxyStatus.ErrorType.requestDenied, details: "The certificate is not accepted.", status: 403)
         }

@@ -21,7 +21,7 @@ struct FollowedPolicy: RelayPolicy {
 
     func client(presenting certificateDER: [UInt8]) -> (any RelayClient)? {
         if let client = current.client(presenting: certificateDER) { return Client(client: client, lease: lease) }
-        // The accepted authorities are a part of what is followed: without word, a stranger may be known elsewhere.
+        // The authorities are a part of what is followed: without word, a stranger may be known elsewhere.
         return lease.isOver ? Stranger() : nil
     }
 

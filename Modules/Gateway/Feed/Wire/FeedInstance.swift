@@ -62,9 +62,11 @@ struct FeedAuthorities: Sendable, Hashable, Codable {
     }
 
     func accepted() throws(GatewayError) -> AcceptedAuthorities {
-        try AcceptedAuthorities(
+        let known = Set([present] + former.map(\.certificate))
+        return try AcceptedAuthorities(
             present: AuthorityCertificate(Array(present)),
-            former: former.map { .init(certificate: Array($0.certificate), until: $0.until) })
+            former: former.map { .init(certificate: Array($0.certificate), until: $0.until) },
+            announced: trust.filter { !known.contains($0) }.map { Array($0) })
     }
 }
 
