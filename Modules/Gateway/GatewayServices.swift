@@ -140,6 +140,8 @@ struct GatewayServices: Service {
                 try? await gracefulShutdown()
                 await parts.events.finish()
                 parts.feed.finish()
+                // The store is not followed any more, and the listeners may drain for longer than tunnels may stay.
+                await parts.relay.shutdown()
             }
             try await begin(parts.relay, control, verification, observation.service)
             // The first service that fails ends the others; `waitForAll` would wait for them.
@@ -169,13 +171,23 @@ struct GatewayServices: Service {
             guard let port = await service.port() else { return }
             others.append(port)
         }
-        let relayPort =
-            configuration.role == .control ? 0 : try await relay.start(besides: Set([port] + others.compactMap { $0 }))
+        guard let relayPort = try await start(relay, besides: Set([port] + others.compactMap { $0 })) else { return }
         try await data.listens(controlPort: port, relayPort: relayPort)
         await onReady(
             .init(
                 controlPort: Int(port), relayPort: Int(relayPort), verificationPort: others[0].map(Int.init),
                 metricsPort: others[1].map(Int.init)))
+    }
+
+    /// The relay's port, 0 for a gateway without one; nil if the shutdown came first.
+    private func start(_ relay: Relay, besides ports: Set<UInt16>) async throws(GatewayError) -> UInt16? {
+        if configuration.role == .control { return 0 }
+        do throws(GatewayError) {
+            return try await relay.start(besides: ports)
+        } catch {
+            guard error.code == .ended else { throw error }
+            return nil
+        }
     }
 
     private static func untilShutdown(_ body: @escaping @Sendable () async throws -> Void) async throws {

@@ -98,13 +98,17 @@ extension Relay {
 }
 
 extension Relay {
-    /// Listens, and returns the port. Can be called once. Throws `.cannotBind`.
+    /// Listens, and returns the port. Can be called once. Throws `.cannotBind`, `.ended` after ``shutdown()``.
     ///
     /// - Parameter ports: the gateway's further ports. Tunnels to these ports and to the relay's own, at any of the
     ///   host's addresses, are refused.
     @discardableResult
     package func start(besides ports: Set<UInt16> = []) async throws(GatewayError) -> UInt16 {
-        guard case .idle = phase else { throw GatewayError(.cannotBind, "A relay is started once.") }
+        switch phase {
+        case .idle: break
+        case .starting, .listening: throw GatewayError(.cannotBind, "A relay is started once.")
+        case .ended: throw Self.wasShutDown
+        }
         phase = .starting
         let channel: any Channel
         do {
@@ -119,15 +123,17 @@ extension Relay {
         // The relay may have been shut down meanwhile.
         guard case .starting = phase else {
             try? await channel.close().get()
-            throw GatewayError(.cannotBind, "The relay was shut down.")
+            throw Self.wasShutDown
         }
         phase = .listening(channel)
         logger.debug("Relay listens", metadata: ["port": "\(port)"])
         return port
     }
 
+    private static var wasShutDown: GatewayError { GatewayError(.ended, "The relay was shut down.") }
+
     /// Runs until its task is cancelled or the service group shuts down, and then shuts down. Starts the relay if it
-    /// was not started. Throws `.cannotBind`.
+    /// was not started. Throws as ``start(besides:)`` does.
     package func run() async throws(GatewayError) {
         if case .idle = phase { try await start() }
         try? await gracefulShutdown()

@@ -554,7 +554,7 @@ import Testing
             await #expect(throws: (any Error).self) { try await client.rest() }
             await fixture.relay.shutdown()
             await #expect(throws: (any Error).self) { try await fixture.connect() }
-            await #expect(throws: GatewayError(.cannotBind, "")) { try await fixture.relay.start() }
+            await #expect(throws: GatewayError(.ended, "")) { try await fixture.relay.start() }
         }
         try await origin.close()
     }
