@@ -39,6 +39,21 @@ import Testing
         #expect(refusal == "unsafePermissions")
     }
 
+    @Test(arguments: ["\n", "\r\n"]) func itsFirstLineIsThePassphrase(_ lineEnd: String) async throws {
+        let store = folder.file("store")
+        try await SecureStore.open(at: store, protectedBy: .passphrase("correct horse")).close()
+        try Data("correct horse\(lineEnd)second line\(lineEnd)".utf8).write(to: URL(filePath: path))
+        chmod(path, 0o600)
+        let protector = try Protection.passphraseFile(path).protector()
+        try await SecureStore.open(at: store, protectedBy: protector, options: .readOnly).close()
+    }
+
+    @Test func anEmptyLineIsNoPassphraseWhateverEndsIt() throws {
+        try Data("\r\nsecond line\r\n".utf8).write(to: URL(filePath: path))
+        chmod(path, 0o600)
+        #expect(refusal == "invalid")
+    }
+
     @Test func itsContentIsChecked() throws {
         let contents: [(content: Data, refusal: String)] = [
             (Data("\nsecond line".utf8), "invalid"), (Data([0xff, 0xfe]), "invalid"),

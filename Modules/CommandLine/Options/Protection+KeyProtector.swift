@@ -10,9 +10,9 @@ extension Protection {
         case .keyFile(let path), .defaultKeyFile(let path): return .keyFile(path)
         case .systemdCredential(let name): return .systemdCredential(name)
         case .passphraseFile(let path):
-            let line = try Self.passphrase(path).split(separator: "\n", omittingEmptySubsequences: false)[0]
+            let line = InputFile.firstLine(of: try Self.passphrase(path))
             guard !line.isEmpty else { throw InputFile.isEmpty(path, "the passphrase") }
-            return .passphrase(String(line))
+            return .passphrase(line)
         }
     }
 

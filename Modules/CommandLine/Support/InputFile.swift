@@ -11,10 +11,13 @@ enum InputFile {
         return text
     }
 
-    /// The first line of a text, without its end; `-` is standard input.
+    /// The first line of a file, without its end; `-` is standard input.
     static func firstLine(_ path: String, limit: Int) throws(CommandFailure) -> String {
-        String(try text(path, limit: limit).prefix { $0 != "\n" && $0 != "\r\n" })
+        firstLine(of: try text(path, limit: limit))
     }
+
+    /// The first line of a text, without its end. To Swift, CR LF is one character.
+    static func firstLine(of text: String) -> String { String(text.prefix { $0 != "\n" && $0 != "\r\n" }) }
 
     /// The failure if the first line has nothing.
     ///
