@@ -60,7 +60,7 @@ struct FleetCommand: ParsableCommand {
         }
 
         func run() async throws {
-            let text = try InputFile.text(recoveryKeyFile, limit: 4096)
+            let text = try InputFile.text(recoveryKeyFile, limit: 4096, ofSecret: "--recovery-key-file")
             let key = text.split(whereSeparator: \.isWhitespace).joined()
             let joined = try await GatewayHost(location).recover(
                 name: name, database: database.url(), recoveryKey: Redacted(key))

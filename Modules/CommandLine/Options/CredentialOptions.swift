@@ -50,7 +50,7 @@ struct CredentialOptions: CheckedArguments {
             }
             return password
         }
-        return Redacted(try InputFile.firstLine(passwordFile, limit: PasswordLine.limit))
+        return Redacted(try InputFile.firstLine(passwordFile, limit: PasswordLine.limit, ofSecret: "--password-file"))
     }
 
     /// Nil if every method may be answered: a delegate is also asked about servers' chains, which costs a handshake

@@ -1,3 +1,4 @@
+import Glibc
 import SallyportSecureStore
 
 extension Protection {
@@ -23,8 +24,11 @@ extension Protection {
         do throws(StoreError) {
             content = try SecretFile.read(path, kind: "passphrase file", upTo: passphraseLimit)
         } catch {
-            guard error.code == .notFound else { throw CommandFailure(error) }
-            throw CommandFailure(.inputOutput, name: "\(error.code)", "There is no passphrase file \(path).")
+            // What is the name of no file may be the passphrase itself, which the error repeats.
+            guard access(path, F_OK) != 0 else { throw CommandFailure(error) }
+            let reason = SystemText.of(errno)
+            throw CommandFailure(
+                .inputOutput, name: "\(error.code)", "The file of --passphrase-file cannot be read: \(reason).")
         }
         guard let text = String(validating: content, as: UTF8.self) else {
             throw CommandFailure(.usage, name: "invalid", "\(path) is not UTF-8 text.")

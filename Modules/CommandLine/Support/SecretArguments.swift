@@ -12,8 +12,8 @@ enum SecretArguments {
         return shown.reduce(message) { $0.replacing("'\($1.0)'", with: "'\($1.1)'") }
     }
 
-    /// Shortens links, invitations and tokens wherever a failure repeats them: in the place of a file's name, say, or of a
-    /// user's.
+    /// Shortens links, invitations, tokens and URLs with a password wherever a failure repeats them: in the place of a
+    /// file's name, say, or of a user's.
     static func withoutLinks(_ arguments: [String], in failure: CommandFailure) -> CommandFailure {
         let secrets = values(of: arguments).filter(isSecret)
         func hidden(_ text: String) -> String {
@@ -29,11 +29,20 @@ enum SecretArguments {
         arguments + arguments.compactMap { $0.split(separator: "=", maxSplits: 1).last.map(String.init) }
     }
 
-    /// Whether the text is an activation link, an invitation, or a token in the compact serialization of RFC 7515.
+    /// Whether the text is an activation link, an invitation, a URL with a password, or a token in the compact
+    /// serialization of RFC 7515.
     private static func isSecret(_ text: String) -> Bool {
         let beginnings = ["sallyport://", "sallyport-invitation:", "sallyport-relay-invitation:"]
         if beginnings.contains(where: text.lowercased().hasPrefix) { return true }
-        return text.hasPrefix("eyJ") && text.contains(".")
+        return hasPassword(text) || text.hasPrefix("eyJ") && text.contains(".")
+    }
+
+    /// Whether the text is a URL with a user and a password, such as that of a database.
+    private static func hasPassword(_ text: String) -> Bool {
+        guard let scheme = text.firstRange(of: "://") else { return false }
+        let authority = text[scheme.upperBound...].utf8.prefix { $0 != UInt8(ascii: "/") }
+        guard let end = authority.lastIndex(of: UInt8(ascii: "@")) else { return false }
+        return authority[..<end].contains(UInt8(ascii: ":"))
     }
 
     private static func shortened(_ text: String) -> String {
