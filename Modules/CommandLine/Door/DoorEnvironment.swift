@@ -5,8 +5,8 @@ struct DoorEnvironment: Sendable {
     /// In their order.
     let variables: [(name: String, value: String)]
 
-    /// - Parameter authorities: a file of certificates that the programs are to trust; they need it only for servers whose
-    ///   certificates the system does not trust.
+    /// - Parameter authorities: the absolute path of a file of certificates that the programs are to trust; they need it
+    ///   only for servers whose certificates the system does not trust.
     /// - Returns: nil if the door has no place of TCP that is not a forwarded one.
     init?(_ places: [DoorPlace], authorities: String? = nil) {
         let place = places.first { if case .tcp = $0 { true } else { false } }

@@ -1,6 +1,7 @@
 import ArgumentParser
 import Glibc
 import Sallyport
+import SallyportBase
 import SallyportDoor
 
 /// Runs a program whose connections go the app's way.
@@ -32,11 +33,30 @@ struct RunCommand: AsyncParsableCommand, CheckedArguments {
         guard !command.isEmpty else {
             throw ValidationError("Give the program after '--', as in: run --store DIR -- git pull")
         }
+        if let ca, ca == "-" || ProcessPath.contains(ca) {
+            throw ValidationError(
+                "--ca takes a file, which the program opens itself: neither - nor a descriptor of this process.")
+        }
+    }
+
+    /// The file of ``ca``, which the program opens itself and perhaps from another folder.
+    var authorities: String? { ca.map(ProcessPath.absolute) }
+
+    /// - Throws: ``CommandFailure`` if the program could not read the file of authorities. A FIFO can be read once only,
+    ///   and programs read the file for each connection.
+    func checkAuthorities() throws(CommandFailure) {
+        guard let ca else { return }
+        do throws(BoundedFile.Failure) {
+            try BoundedFile.forEachPiece(of: ca, upTo: 16 << 20) { _ in }
+        } catch {
+            throw CommandFailure(
+                error.reason == .notRegular ? .usage : .inputOutput, name: "file", error.description)
+        }
     }
 
     func run() async throws {
         logging.bootstrap()
-        if let ca { _ = try InputFile.bytes(ca, limit: 16 << 20) }
+        try checkAuthorities()
         if isolate { try await Isolated.check() }
         let status =
             if RunningDoor.isOpen(for: location.store) {
@@ -58,7 +78,7 @@ struct RunCommand: AsyncParsableCommand, CheckedArguments {
             guard command.isolate else {
                 return try await ChildProgram(command.command, command.environment(places)).run()
             }
-            let isolated = try Isolated(command.command, authorities: command.ca)
+            let isolated = try Isolated(command.command, authorities: command.authorities)
             let socket = try await isolated.listener()
             try await app.door?.adopt(socket)
             return try await isolated.run()
@@ -75,7 +95,7 @@ struct RunCommand: AsyncParsableCommand, CheckedArguments {
             let places = try RunningDoor.places(of: location.store)
             return try await ChildProgram(command, environment(places)).run()
         }
-        let isolated = try Isolated(command, authorities: ca)
+        let isolated = try Isolated(command, authorities: authorities)
         let socket = try await isolated.listener()
         let adoption = try RunningDoor.adopt(socket, store: location.store)
         defer { adoption.end() }
@@ -83,7 +103,7 @@ struct RunCommand: AsyncParsableCommand, CheckedArguments {
     }
 
     private func environment(_ places: [DoorPlace]) throws -> [(name: String, value: String)] {
-        guard let environment = DoorEnvironment(places, authorities: ca) else { throw DoorEnvironment.noPlace }
+        guard let environment = DoorEnvironment(places, authorities: authorities) else { throw DoorEnvironment.noPlace }
         return environment.variables
     }
 }

@@ -19,7 +19,7 @@ enum ProcessPath {
 
     /// The place to which a path leads, and what is left of the path behind it.
     private static func place(of path: String) -> (name: String, rest: [String])? {
-        let path = isAbsolute(path) ? path : "\(FileManager.default.currentDirectoryPath)/\(path)"
+        let path = absolute(path)
         // The components that are still to be gone, the next one at the end.
         var rest = components(of: path)
         var place: [String] = []
@@ -43,6 +43,11 @@ enum ProcessPath {
 
     /// By bytes, as the system divides paths: to `String`, a slash and a combining mark behind it are one character.
     static func isAbsolute(_ path: String) -> Bool { path.utf8.first == UInt8(ascii: "/") }
+
+    /// A path by which a program finds the file from any folder.
+    static func absolute(_ path: String) -> String {
+        isAbsolute(path) ? path : DirectoryPath.appending(path, to: FileManager.default.currentDirectoryPath)
+    }
 
     private static func components(of path: String) -> [String] {
         path.utf8.split(separator: UInt8(ascii: "/")).map { String(Substring($0)) }.filter { $0 != "." }.reversed()

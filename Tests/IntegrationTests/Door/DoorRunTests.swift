@@ -46,6 +46,18 @@ import Testing
         #expect(try await door.close() == 0)
     }
 
+    /// `git pull` works in the topmost folder, wherever below it was given.
+    @Test func theFileOfAuthoritiesIsFoundFromAnotherFolder() async throws {
+        let world = try await DoorWorld.start()
+        let script = """
+            cd "$1" && exec "$2" run --store "$3" --ca ca.pem -- sh -c "cd / && curl -sS $4/report.txt"
+            """
+        let ran = try await program(
+            "bash", "-c", script, "bash", world.inside.folder.path, Programs.built("sallyport"), world.store,
+            world.inside.url)
+        #expect(ran.status == 0 && ran.output == "The figures of today.\n", "\(ran.error)")
+    }
+
     /// A program that is held to the door has its user, and reaches its socket.
     @Test func theDoorsProcessCarriesOutNothingElse() async throws {
         let world = try await DoorWorld.start()
