@@ -42,8 +42,8 @@ struct RunCommand: AsyncParsableCommand, CheckedArguments {
     /// The file of ``ca``, which the program opens itself and perhaps from another folder.
     var authorities: String? { ca.map(ProcessPath.absolute) }
 
-    /// - Throws: ``CommandFailure`` if the program could not read the file of authorities. A FIFO can be read once only,
-    ///   and programs read the file for each connection.
+    /// - Throws: ``CommandFailure`` if the program could not read the file of authorities. A FIFO can be read once, and
+    ///   programs read the file for each connection.
     func checkAuthorities() throws(CommandFailure) {
         guard let ca else { return }
         do throws(BoundedFile.Failure) {

@@ -23,18 +23,23 @@ struct SSHConfigCommand: ParsableCommand, CheckedArguments {
                 throw ValidationError("A pattern of hosts has letters, digits and -_.*?!: only; '\(host)' has others.")
             }
         }
+        let protector = location.protector
+        let files = [protector.keyFile, protector.passphraseFile].compactMap(\.self)
+        guard protector.passphraseFile != "-", !files.contains(where: ProcessPath.contains) else {
+            throw ValidationError(
+                "The store's key is in a file here, neither in - nor in a descriptor: ssh needs standard input itself.")
+        }
     }
 
-    func run() throws {
-        StandardStreams.output(Self.stanza(hosts, program: Self.program, store: location.store))
-    }
+    func run() throws { StandardStreams.output(stanza(program: Self.program)) }
 
-    static func stanza(_ hosts: [String], program: String, store: String) -> String {
-        let folder = URL(filePath: store).standardizedFileURL.path
+    func stanza(program: String) -> String {
+        let folder = URL(filePath: location.store).standardizedFileURL.path
         let path = folder.hasSuffix("/") ? String(folder.dropLast()) : folder
+        let options = (["--store", path] + location.protector.arguments).map(Self.quoted).joined(separator: " ")
         return """
             Host \(hosts.joined(separator: " "))
-                ProxyCommand \(quoted(program)) connect %h:%p --store \(quoted(path))
+                ProxyCommand \(Self.quoted(program)) connect %h:%p \(options)
             """
     }
 

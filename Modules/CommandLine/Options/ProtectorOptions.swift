@@ -24,6 +24,14 @@ struct ProtectorOptions: CheckedArguments {
         if let systemdCredential { return .systemdCredential(systemdCredential) }
         return .defaultKeyFile(DirectoryPath.appending("key", to: directory))
     }
+
+    /// The same options for a command that is given in whatever folder.
+    var arguments: [String] {
+        if let keyFile { return ["--key-file", ProcessPath.absolute(keyFile)] }
+        if let passphraseFile { return ["--passphrase-file", ProcessPath.absolute(passphraseFile)] }
+        if let systemdCredential { return ["--systemd-credential", systemdCredential] }
+        return []
+    }
 }
 
 /// The source of a store's key.
