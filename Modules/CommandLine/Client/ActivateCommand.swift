@@ -22,9 +22,12 @@ struct ActivateCommand: AsyncParsableCommand, CheckedArguments {
 
     func run() async throws {
         let link = try readLink()
-        let (location, version, wait, output) = (location, version, wait, output)
+        // Before the passphrase, which a user may have to type.
+        try Client.check(link: link, version: version)
+        let client = try Client(location)
+        let (version, wait, output) = (version, wait, output)
         try await withInterruption {
-            let activated = try await Client(location).activate(link: link, version: version, waits: wait)
+            let activated = try await client.activate(link: link, version: version, waits: wait)
             output.print(activated, activated.text)
         }
     }

@@ -11,19 +11,28 @@ import SallyportWire
 /// An activated app, as used by the program's commands.
 struct Client {
     private let location: StoreLocationOptions
+    /// Nil if the app is open already, in the process of a door.
+    private let protector: (any KeyProtector)?
 
-    init(_ location: StoreLocationOptions) { self.location = location }
+    /// Reads the key of the store, once for all openings.
+    ///
+    /// Make it before ``withInterruption(_:)``: this may wait for standard input, where a cancelled task would go on
+    /// waiting.
+    init(_ location: StoreLocationOptions) throws(CommandFailure) {
+        self.location = location
+        protector = try Workplace.current.isForAnother ? nil : location.keyProtector()
+    }
+
+    private func keyProtector() throws -> any KeyProtector { try protector ?? location.keyProtector() }
 
     private var protection: Protection { location.protector.protection(of: location.store) }
 
     // MARK: Activation
 
+    /// - Parameter link: one that ``check(link:version:)`` takes, since an invalid link must not create a store.
     func activate(link: String, version: String?, waits: Bool) async throws -> ActivationReport {
-        // Checked first: an invalid link must not create a store.
-        try Self.check(link: link)
-        if let version { _ = try Self.checked(version: version) }
         let isNew = !FileManager.default.fileExists(atPath: location.store)
-        let store = try await location.openApp(StoreOptions())
+        let store = try await location.openApp(StoreOptions(), protectedBy: keyProtector())
         defer { store.close() }
         let authorization = try Authorization.open(store: store, logger: Self.silent)
         do {
@@ -56,7 +65,7 @@ struct Client {
         try? FileManager.default.removeItem(atPath: location.store)
     }
 
-    private static func check(link: String) throws(CommandFailure) {
+    static func check(link: String, version: String?) throws(CommandFailure) {
         do throws(WireError) {
             _ = try ActivationLink(link)
         } catch {
@@ -64,13 +73,9 @@ struct Client {
                 .usage, name: "\(error.code)", "The activation link is not valid: \(error.message)",
                 hint: "copy the whole link, as the administrator sent it")
         }
-    }
-
-    private static func checked(version: String) throws(CommandFailure) -> String {
-        guard EntitlementVersion(version) != nil else {
+        if let version, EntitlementVersion(version) == nil {
             throw CommandFailure(.usage, name: "invalid", "--version is 1 to 4 numbers of up to 3 digits, as 1.0.0.0.")
         }
-        return version
     }
 
     // MARK: Stored information
@@ -88,13 +93,7 @@ struct Client {
     }
 
     private func withStored<Report>(_ body: (StoredAuthorization) throws -> Report) async throws -> Report {
-        try await withStored(protectedBy: location.keyProtector(), body)
-    }
-
-    private func withStored<Report>(
-        protectedBy protector: any KeyProtector, _ body: (StoredAuthorization) throws -> Report
-    ) async throws -> Report {
-        let store = try await location.openApp(.readOnly, protectedBy: protector)
+        let store = try await location.openApp(.readOnly, protectedBy: keyProtector())
         defer { store.close() }
         return try body(StoredAuthorization.read(from: store))
     }
@@ -117,11 +116,9 @@ struct Client {
         _ body: @Sendable (Sallyport) async throws -> Result
     ) async throws -> Result {
         if let app = Workplace.current.app { return try await body(app) }
-        // For both openings: a passphrase in standard input can be read once.
-        let protector = try location.keyProtector()
-        try await checkActivated(protectedBy: protector)
+        try await checkActivated()
         let sallyport = try await Sallyport.open(
-            store: location.store, protectedBy: protector, configuration: settings, door: door,
+            store: location.store, protectedBy: keyProtector(), configuration: settings, door: door,
             logger: door == nil ? Self.silent : Logger(label: "sallyport"))
         do {
             try await sallyport.authorize()
@@ -135,8 +132,8 @@ struct Client {
     }
 
     /// A mistyped directory must not become a new store.
-    private func checkActivated(protectedBy protector: any KeyProtector) async throws {
-        let instance = try await withStored(protectedBy: protector) { $0.instance }
+    private func checkActivated() async throws {
+        let instance = try await withStored { $0.instance }
         guard instance != nil else {
             throw notActivated("notActivated")
         }

@@ -46,10 +46,11 @@ struct ConnectCommand: SharedAppCommand, CheckedArguments {
     func run() async throws {
         let command = self
         let endpoint = try endpoint()
+        let client = try Client(location)
         try await withInterruption {
             let configuration = try command.socketConfiguration()
             let settings = try Settings.reader(file: command.connection.config)
-            try await Client(command.location).withInstance(settings) { sallyport in
+            try await client.withInstance(settings) { sallyport in
                 // A connection may outlive the lease and the certificate, and a withdrawal must end it.
                 async let _ = command.follow(sallyport)
                 do {

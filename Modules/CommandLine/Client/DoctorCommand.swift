@@ -33,19 +33,24 @@ struct DoctorCommand: AsyncParsableCommand, CheckedArguments {
 
     func run() async throws {
         let command = self
+        // Both may wait, for the writer of a FIFO or for standard input, where a cancelled task would go on waiting.
+        let trust = try ca.map { try ServerTrust.systemAnd(given: $0) } ?? .system
+        let protector = Result(catching: location.keyProtector)
         try await withInterruption {
-            let report = try await command.report()
+            let report = try await command.report(trusting: trust, protectedBy: protector)
             command.output.print(report, report.text)
             if let failure = report.failure { throw failure }
         }
     }
 
-    private func report() async throws -> DoctorReport {
-        let trust = try ca.map { try ServerTrust.systemAnd(given: $0) } ?? .system
+    /// - Parameter protector: a failure is a finding.
+    private func report(
+        trusting trust: ServerTrust, protectedBy protector: Result<any KeyProtector, CommandFailure>
+    ) async throws -> DoctorReport {
         let servers = try parsedServers()
         let store: SecureStore
         do {
-            store = try await location.openApp(.readOnly)
+            store = try await location.openApp(.readOnly, protectedBy: protector.get())
         } catch {
             guard let failure = CommandFailure(error) else { throw error }
             return DoctorReport(cannotOpen: failure)

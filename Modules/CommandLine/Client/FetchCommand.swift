@@ -81,6 +81,7 @@ struct FetchCommand: SharedAppCommand, CheckedArguments {
     func run() async throws {
         let command = self
         let credential = try await BlockingCalls("sallyport.input").result { try command.credentials.credential() }
+        let client = try Client(location)
         try await withInterruption {
             var configuration = try command.connection.session(for: command.parsedURLs())
             configuration.handlesCookies = !command.noCookies
@@ -93,7 +94,7 @@ struct FetchCommand: SharedAppCommand, CheckedArguments {
             if let teller = try command.teller() { configuration.onRecord = { teller.tell($0) } }
             let settings = try Settings.reader(file: command.connection.config)
             let answers = command.credentials.answers
-            try await Client(command.location).withSession(configuration, settings, answers) { session in
+            try await client.withSession(configuration, settings, answers) { session in
                 try await Fetch(command, by: credential, in: session).run()
             }
         }

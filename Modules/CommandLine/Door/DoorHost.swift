@@ -10,8 +10,8 @@ struct DoorHost {
     private let client: Client
     private let store: String
 
-    init(_ location: StoreLocationOptions) {
-        client = Client(location)
+    init(_ location: StoreLocationOptions) throws(CommandFailure) {
+        client = try Client(location)
         store = location.store
     }
 

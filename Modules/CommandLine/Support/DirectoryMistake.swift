@@ -40,7 +40,7 @@ extension StoreLocationOptions {
         try await openApp(options, protectedBy: keyProtector())
     }
 
-    /// As ``openApp(_:)``, for a command that opens the store more than once.
+    /// As ``openApp(_:)``, for a command that has read the key before.
     func openApp(_ options: StoreOptions, protectedBy protector: any KeyProtector) async throws -> SecureStore {
         let store: SecureStore
         do {
