@@ -46,10 +46,14 @@ struct ConnectCommand: SharedAppCommand, CheckedArguments {
     func run() async throws {
         let command = self
         let endpoint = try endpoint()
-        let client = try Client(location)
+        // Each file may be a FIFO, for whose writer all of these wait.
+        let (configuration, settings, client) = try await BlockingCalls("sallyport.input").result {
+            try (
+                command.socketConfiguration(), Settings.reader(file: command.connection.config),
+                Client(command.location)
+            )
+        }
         try await withInterruption {
-            let configuration = try command.socketConfiguration()
-            let settings = try Settings.reader(file: command.connection.config)
             try await client.withInstance(settings) { sallyport in
                 // A connection may outlive the lease and the certificate, and a withdrawal must end it.
                 async let _ = command.follow(sallyport)

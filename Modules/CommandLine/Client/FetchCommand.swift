@@ -80,24 +80,32 @@ struct FetchCommand: SharedAppCommand, CheckedArguments {
 
     func run() async throws {
         let command = self
-        let credential = try await BlockingCalls("sallyport.input").result { try command.credentials.credential() }
-        let client = try Client(location)
+        // Each file may be a FIFO, for whose other side all of these wait.
+        let (credential, configuration, settings, client) = try await BlockingCalls("sallyport.input").result {
+            try (
+                command.credentials.credential(), command.sessionConfiguration(),
+                Settings.reader(file: command.connection.config), Client(command.location)
+            )
+        }
         try await withInterruption {
-            var configuration = try command.connection.session(for: command.parsedURLs())
-            configuration.handlesCookies = !command.noCookies
-            configuration.usesCache = command.cache
-            configuration.allowsInsecureRedirects = command.insecureRedirects
-            if let name = command.credentials.principal { configuration.principal = Principal(name) }
-            configuration.allowsBasicOverPlainHTTP = command.credentials.auth?.method == .basic
-            if let scope = command.headerScope?.scope { configuration.fieldScopes.others = scope }
-            if let jar = command.jar { configuration.cookieJar = .named(jar) }
-            if let teller = try command.teller() { configuration.onRecord = { teller.tell($0) } }
-            let settings = try Settings.reader(file: command.connection.config)
             let answers = command.credentials.answers
             try await client.withSession(configuration, settings, answers) { session in
                 try await Fetch(command, by: credential, in: session).run()
             }
         }
+    }
+
+    private func sessionConfiguration() throws -> SessionConfiguration {
+        var configuration = try connection.session(for: parsedURLs())
+        configuration.handlesCookies = !noCookies
+        configuration.usesCache = cache
+        configuration.allowsInsecureRedirects = insecureRedirects
+        if let name = credentials.principal { configuration.principal = Principal(name) }
+        configuration.allowsBasicOverPlainHTTP = credentials.auth?.method == .basic
+        if let scope = headerScope?.scope { configuration.fieldScopes.others = scope }
+        if let jar { configuration.cookieJar = .named(jar) }
+        if let teller = try self.teller() { configuration.onRecord = { teller.tell($0) } }
+        return configuration
     }
 
     /// Nil if no records are wanted.

@@ -184,6 +184,39 @@ import Testing
         #expect(try await door.close() == 0)
     }
 
+    /// A FIFO may never get a writer, and each thread that waited for one would be lost to all connections.
+    @Test func commandsThatWaitForAFIFOLeaveTheDoorToOthers() async throws {
+        let world = try await DoorWorld.start()
+        let door = try await world.openDoor()
+        let url = "\(world.inside.url)/report.txt"
+        var (waiting, writers): ([ChildProcess], [Int32]) = ([], [])
+        defer { for writer in writers { close(writer) } }
+        // As many as the door has threads for tasks.
+        for number in 0..<ProcessInfo.processInfo.activeProcessorCount {
+            let fifo = world.site.folder.file("fifo\(number)")
+            try #require(mkfifo(fifo, 0o600) == 0)
+            waiting.append(
+                try ChildProcess(
+                    Programs.built("sallyport"), ["fetch", url, "--store", world.store, "--ca", fifo]))
+            writers.append(try await writer(of: fifo))
+        }
+        let fetched = try await world.site.fetch(
+            url, world.store, "--ca", world.inside.authorityFile, limit: .seconds(30))
+        #expect(fetched.status == 0 && fetched.output == "The figures of today.\n", "\(fetched.error)")
+        for command in waiting { command.signal(SIGINT) }
+        #expect(try await door.close() == 0)
+    }
+
+    /// Opens a FIFO once a reader has opened it.
+    private func writer(of fifo: String) async throws -> Int32 {
+        for _ in 0..<2_000 {
+            let number = open(fifo, O_WRONLY | O_NONBLOCK | O_CLOEXEC)
+            guard number < 0 else { return number }
+            try await Task.sleep(for: .milliseconds(10))
+        }
+        throw Unexpected("Nothing reads \(fifo).")
+    }
+
     @Test func aCommandThatIsKilledTakesItsConnectionWithIt() async throws {
         let server = try TestServer { $0.awaitEnd() }
         let world = try await DoorWorld.start()
