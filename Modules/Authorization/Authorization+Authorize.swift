@@ -155,12 +155,15 @@ extension Authorization {
         }
     }
 
-    /// Drops what a wipe must destroy, as soon as the wipe is known.
+    /// Drops what a wipe must destroy, as soon as the wipe is known. The event stream has the private key too: it ends.
+    /// Without a gateway that could take the next one, ``run()`` pauses, and finds the wipe over.
     private func dropIdentity() {
         if let identity { client.retire(identity.clientIdentity) }
         identity = nil
         document = nil
+        gateways = KnownGateways()
         published.withLock { $0.document = nil }
+        callChannel(drops: true)
     }
 
     /// Wipes the store: its keys first, then its data.

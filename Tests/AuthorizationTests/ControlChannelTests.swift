@@ -93,6 +93,60 @@ import Testing
         await running
     }
 
+    /// It would hold the private key of an identity that is destroyed.
+    @Test func aWipeEndsTheStream() async throws {
+        let fixture = try Fixture(clock: TestClock(lasts: true))
+        let (authorization, _) = try await fixture.activated()
+        let stream = BodyPipe()
+        fixture.gateway.state.withLock { $0.stream = stream }
+        async let running: Void = authorization.run()
+        #expect(try await eventually { stream.isAwaited })
+        wipe(through: fixture.gateway)
+        _ = try? await authorization.authorize()
+        #expect(try await eventually { stream.isDiscarded })
+        #expect(opened(fixture) == 1)
+        authorization.shutdown()
+        await running
+    }
+
+    /// While an observer holds up the end of the wipe, the identity is gone already, and the state is not yet `wiped`.
+    @Test func aFleetsStreamIsNotOpenedAgainAndAgainDuringAWipe() async throws {
+        let fixture = try Fixture(clock: TestClock(lasts: true))
+        let gateways = try ["gateway.example:17433", "other.example:17433"].map {
+            ConfigurationDocument.Gateway(try Endpoint($0), priority: 1)
+        }
+        fixture.gateway.change { $0.gateways = gateways }
+        let (authorization, _) = try await fixture.activated()
+        let stream = BodyPipe()
+        fixture.gateway.state.withLock { $0.stream = stream }
+        let mayEnd = Signal()
+        let observation = authorization.onAccessChange(awaiting: { change in
+            if change.to == .withdrawn(.wiped) { await mayEnd.wait() }
+        })
+        async let running: Void = authorization.run()
+        // The fetch for the new stream is over.
+        #expect(try await eventually { fixture.gateway.sent(to: ControlAPI.Path.storedConfiguration).count >= 2 })
+        wipe(through: fixture.gateway)
+        let wiping = Task { try await authorization.authorize() }
+        #expect(try await eventually { stream.isDiscarded })
+        let retries = Duration.milliseconds(4000)...Duration.milliseconds(6000)
+        #expect(
+            try await eventually(within: .seconds(10)) { fixture.clock.sleeps.contains { retries.contains($0) } })
+        #expect(authorization.state != .wiped(.wiped))
+        mayEnd.fire()
+        await #expect(throws: AuthorizationError.self) { try await wiping.value }
+        authorization.shutdown()
+        await running
+        withExtendedLifetime(observation) {}
+    }
+
+    private func wipe(through gateway: FakeGateway) {
+        gateway.change { document in
+            document.status = .wiped
+            document.code = .wiped
+        }
+    }
+
     @Test func aSignOfLifeShowsNoCertificate() async throws {
         let fixture = try Fixture()
         let store = try await fixture.store()
