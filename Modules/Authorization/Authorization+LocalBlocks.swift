@@ -28,11 +28,12 @@ extension Authorization {
     }
 
     /// Locks like the administrator: the data is kept but inaccessible until the administrator locks and unlocks the
-    /// instance. Does nothing after a wipe, which leaves nothing to lock.
+    /// instance. The app must fetch its configuration between the two, as it does at once while ``run()`` runs: a lock
+    /// of which it hears nothing lifts nothing. Does nothing after a wipe, which leaves nothing to lock.
     public func executeRemoteLock() async throws(AuthorizationError) {
         guard !isWithdrawnForGood else { return }
         decisions.isLocked = true
-        decisions.consoleLockSeen = document?.status == .locked && document?.code == .remoteLockout
+        decisions.consoleLockSeen = document?.isLockedByAdministrator == true
         gate.withdraw(.remoteLockout)
         conclude(.locked(.remoteLockout))
         // Stored before observers are awaited, which may take long: a process that is ended meanwhile starts locked.

@@ -307,23 +307,51 @@ import Testing
         #expect(throws: AccessDenied(.withdrawn, code: .remoteLockout)) { try again.checkAuthorized() }
     }
 
-    @Test("A local lock goes only with the console's lock and unlock") func localLock() async throws {
+    @Test(
+        "A local lock goes only with the console's lock, whatever its reason, and unlock",
+        arguments: [ResultCode.remoteLockout, .idleLockout, .passwordChangeRequired])
+    func localLock(reason: ResultCode) async throws {
         let fixture = try Fixture()
         let (authorization, _) = try await fixture.activated()
         try await authorization.executeRemoteLock()
         _ = try? await authorization.authorize()
         #expect(authorization.state == .locked(.remoteLockout))
-        fixture.gateway.change { document in
-            document.status = .locked
-            document.code = .remoteLockout
+        await say(.locked, reason, to: authorization, through: fixture.gateway)
+        await say(.active, .none, to: authorization, through: fixture.gateway)
+        #expect(authorization.state == .authorized)
+    }
+
+    @Test(
+        "A local lock during the console's lock goes with the unlock",
+        arguments: [ResultCode.remoteLockout, .idleLockout, .passwordChangeRequired])
+    func localLockWhileLocked(reason: ResultCode) async throws {
+        let fixture = try Fixture()
+        let (authorization, _) = try await fixture.activated()
+        await say(.locked, reason, to: authorization, through: fixture.gateway)
+        try await authorization.executeRemoteLock()
+        await say(.active, .none, to: authorization, through: fixture.gateway)
+        #expect(authorization.state == .authorized)
+    }
+
+    @Test("A local lock stays when the user is entitled to the version again") func localLockAndVersion() async throws {
+        let fixture = try Fixture()
+        let (authorization, _) = try await fixture.activated()
+        try await authorization.executeRemoteLock()
+        await say(.locked, .appVersionNotEntitled, to: authorization, through: fixture.gateway)
+        await say(.active, .none, to: authorization, through: fixture.gateway)
+        #expect(authorization.state == .locked(.remoteLockout))
+    }
+
+    /// The app fetches what the administrator has decided.
+    private func say(
+        _ status: ConfigurationDocument.Status, _ code: ResultCode, to authorization: Authorization,
+        through gateway: FakeGateway
+    ) async {
+        gateway.change { document in
+            document.status = status
+            document.code = code
         }
         _ = try? await authorization.authorize()
-        fixture.gateway.change { document in
-            document.status = .active
-            document.code = .none
-        }
-        try await authorization.authorize()
-        #expect(authorization.state == .authorized)
     }
 
     @Test("A local block tells the app, survives a restart and closes nothing") func localBlock() async throws {

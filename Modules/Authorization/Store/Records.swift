@@ -69,8 +69,14 @@ struct LocalDecisions: Sendable, Codable, Hashable {
             if version == nil, !knowsVersion { version = document.entitlement.version.description }
             if consoleLockSeen { (isLocked, consoleLockSeen) = (false, false) }
         }
-        if isLocked, document.status == .locked, document.code == .remoteLockout { consoleLockSeen = true }
+        if isLocked, document.isLockedByAdministrator { consoleLockSeen = true }
     }
+}
+
+extension ConfigurationDocument {
+    /// Whether an administrator has locked the instance, for whichever reason. The lock of a version to which the user
+    /// is not entitled is made by the gateway, and ends by itself.
+    var isLockedByAdministrator: Bool { status == .locked && code != .appVersionNotEntitled }
 }
 
 /// A block that the app itself set.
