@@ -56,8 +56,21 @@ extension Authorization {
         }
     }
 
-    /// Fetches the configuration, verifies and adopts it.
+    /// Fetches the configuration, verifies and adopts it. If the gateway says that the certificate has expired, it is
+    /// renewed first: the clock of this machine may be behind.
     func refresh(within patience: Patience = Patience(.seconds(10))) async throws(AuthorizationError) {
+        let shown = identity?.certificate
+        do {
+            try await refreshWithoutRenewal(within: patience)
+        } catch {
+            guard error.underlying is CertificateExpired else { throw error }
+            // Another call may have renewed it meanwhile.
+            if identity?.certificate == shown { try await renewIdentity(within: patience) }
+            try await refreshWithoutRenewal(within: patience)
+        }
+    }
+
+    private func refreshWithoutRenewal(within patience: Patience) async throws(AuthorizationError) {
         guard let identity else { throw AuthorizationError(.notActivated, "Activate first.") }
         let text = try await fetchConfiguration(as: identity, within: patience)
         try await adopt(text, for: identity)
@@ -88,9 +101,9 @@ extension Authorization {
 
     var leaseTime: Int64 { mark.leaseTime(wall: clock.wall, uptime: clock.uptime) }
 
-    /// When a signer's certificate must be valid: now, by the wall clock, but no earlier than the gateway's own word
+    /// The time by which certificates are judged: now, by the wall clock, but no earlier than the gateway's own word
     /// allows. What the wall clock said before does not count.
-    private var verificationTime: Int64 { max(clock.wall, gatewayMark.time(at: clock.uptime)) }
+    var verificationTime: Int64 { max(clock.wall, gatewayMark.time(at: clock.uptime)) }
 
     /// Applies the consequences of what is known. The gate changes before anything is awaited. What is known is stored,
     /// or wiped, before observers are awaited, which may take long: a process that is ended meanwhile finds a
@@ -202,8 +215,8 @@ extension Authorization {
     ///
     /// - Throws: `withdrawn` if the gateway does not renew it because the instance is wiped.
     func renewIdentityIfExpired(within patience: Patience? = nil) async throws(AuthorizationError) {
-        guard let identity, clock.wall > identity.notAfter else { return }
-        guard clock.wall <= identity.notAfter + IdentityRecord.renewalGrace else {
+        guard let identity, verificationTime > identity.notAfter else { return }
+        guard verificationTime <= identity.notAfter + IdentityRecord.renewalGrace else {
             throw AuthorizationError(
                 .identityExpired, .activationFailed, "The certificate expired more than 30 days ago.")
         }
@@ -219,7 +232,7 @@ extension Authorization {
     /// The gateway renews nothing for an instance that was wiped while it was away. Only a configuration proves the wipe,
     /// and the gateway gives it for the expired certificate too.
     private func isFoundWiped(within patience: Patience) async -> Bool {
-        do { try await refresh(within: patience) } catch { return false }
+        do { try await refreshWithoutRenewal(within: patience) } catch { return false }
         if case .wiped = state { return true }
         return false
     }

@@ -224,7 +224,7 @@ extension Authorization {
         if state == .authorized { await settle(isFresh: false) }
     }
 
-    private var isRenewalDue: Bool { identity.map { clock.wall >= $0.renewalTime } ?? false }
+    private var isRenewalDue: Bool { identity.map { verificationTime >= $0.renewalTime } ?? false }
 
     /// One renewal at a time. One that fails is tried again when its time is looked at next.
     private func followRenewals() async -> Bool {

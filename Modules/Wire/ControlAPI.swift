@@ -55,8 +55,10 @@ package enum ControlAPI {
         package static let query = 4096
     }
 
-    /// The `name` of a ``Failure`` with status 403, which says why enrolment is refused.
+    /// The `name` of a ``Failure`` with status 403, which says why a request is refused.
     package enum Refusal {
+        /// The instance's certificate has expired, by the gateway's clock: it can be renewed for 30 days.
+        package static let expired = "expired"
         /// The key is right, but was used already.
         package static let keyUsed = "keyUsed"
         /// The key is right, but has expired.

@@ -6,7 +6,7 @@ import SallyportWire
 import TestSupport
 import Testing
 
-/// A wall clock that is wrong for a moment while the app runs.
+/// A wall clock that is wrong: ahead for a moment while the app runs, turned back, or behind.
 @Suite(.timeLimit(.minutes(1))) struct WallClockTests {
     /// Longer than signers are valid, in seconds.
     private let jump: Int64 = 120 * 86_400
@@ -84,5 +84,65 @@ import Testing
         await running.value
         fixture.clock.advance(wall: -86_000, uptime: 500)
         #expect(throws: AccessDenied(.withdrawn, code: .blocked)) { try authorization.checkAuthorized() }
+    }
+
+    // MARK: A certificate whose end a clock that is behind does not show
+
+    /// The gateway's answer to a certificate that has expired by its clock.
+    private func expired() throws -> ControlAnswer {
+        let failure = ControlAPI.Failure(code: -602, name: ControlAPI.Refusal.expired, message: "Renew it.")
+        return ControlAnswer(status: 403, body: try WireJSON.encode(failure))
+    }
+
+    @Test func aCertificateThatHasExpiredByTheGatewaysClockIsRenewed() async throws {
+        let fixture = try Fixture()
+        let (authorization, _) = try await fixture.activated()
+        let refusal = try expired()
+        fixture.gateway.change { $0.application.config = "new" }
+        fixture.gateway.state.withLock { state in
+            state.sent = []
+            state.first[ControlAPI.Path.configuration] = [refusal]
+        }
+        try await authorization.authorize()
+        #expect(authorization.configuration.application?.config == "new")
+        let sent = fixture.gateway.sent
+        let paths = sent.map { request in String(request.target.prefix { $0 != "?" }) }
+        let expected = [ControlAPI.Path.configuration, ControlAPI.Path.reenroll, ControlAPI.Path.configuration]
+        #expect(Array(paths.prefix(3)) == expected)
+        #expect(sent.last?.identity != sent.first?.identity)
+    }
+
+    @Test func aGatewayThatRefusesTheRenewedCertificateTooIsNotAskedForAnother() async throws {
+        let fixture = try Fixture()
+        let (authorization, _) = try await fixture.activated()
+        let refusal = try expired()
+        fixture.gateway.state.withLock { state in
+            state.sent = []
+            state.first[ControlAPI.Path.configuration] = [refusal, refusal, refusal]
+        }
+        let error = await #expect(throws: AuthorizationError.self) { try await authorization.authorize() }
+        #expect(error?.code == .credentialsRefused)
+        #expect(fixture.gateway.sent(to: ControlAPI.Path.reenroll).count == 1)
+        #expect(fixture.gateway.sent(to: ControlAPI.Path.configuration).count == 2)
+    }
+
+    @Test func aCertificateExpiresByTheRunningTimeToo() async throws {
+        let fixture = try Fixture()
+        let (authorization, _) = try await fixture.activated()
+        fixture.gateway.state.withLock { $0.sent = [] }
+        fixture.clock.advance(uptime: 8 * 86_400)
+        _ = try? await authorization.authorize()
+        #expect(fixture.gateway.sent.first?.target == ControlAPI.Path.reenroll)
+    }
+
+    @Test func aRenewalIsDueByTheRunningTimeToo() async throws {
+        let fixture = try Fixture(clock: TestClock(lasts: true))
+        let (authorization, _) = try await fixture.activated()
+        // More than two thirds of a certificate's 7 days.
+        fixture.clock.advance(uptime: 5 * 86_400)
+        let running = Task { await authorization.run() }
+        #expect(try await eventually { !fixture.gateway.sent(to: ControlAPI.Path.reenroll).isEmpty })
+        authorization.shutdown()
+        await running.value
     }
 }

@@ -133,6 +133,10 @@ extension ControlAnswer {
     private var refusal: AuthorizationError {
         let failure = try? WireJSON.decode(ControlAPI.Failure.self, from: body, limit: ControlAPI.Limits.error)
         return switch failure?.error.name {
+        case ControlAPI.Refusal.expired:
+            AuthorizationError(
+                .credentialsRefused, .credentialsFailed, "The certificate has expired by the gateway's clock.",
+                underlying: CertificateExpired())
         case ControlAPI.Refusal.keyUsed:
             AuthorizationError(.linkUsed, .credentialsFailed, "The activation link was used already.")
         case ControlAPI.Refusal.keyExpired:
@@ -167,6 +171,9 @@ struct NotReady: Error {
     /// After which time it may, as it says.
     let wait: Duration?
 }
+
+/// The gateway has answered that the instance's certificate has expired.
+struct CertificateExpired: Error {}
 
 /// The gateway has answered, and asking again would bring the same answer.
 struct UnusableAnswer: Error {}
