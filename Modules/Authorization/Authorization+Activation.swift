@@ -94,7 +94,7 @@ extension Authorization {
         try await storeDecisions()
         try await records.finishEnrollment(record, dropsConfiguration: true)
         identity = record
-        (document, told) = (nil, nil)
+        (document, unstored, told) = (nil, nil, nil)
         published.withLock { $0.document = nil }
     }
 

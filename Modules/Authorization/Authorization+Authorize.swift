@@ -88,9 +88,10 @@ extension Authorization {
             gatewayMark = mark
         }
         document = fresh
+        unstored = text
         self.identity?.trust = fresh.trust
         decisions.follow(fresh, knowsVersion: application != nil)
-        await settle(isFresh: true, text: text)
+        await settle(isFresh: true)
         // A newer one that arrived meanwhile tells both changes.
         guard state == .authorized, document == fresh else { return }
         defer { told = fresh }
@@ -108,7 +109,7 @@ extension Authorization {
     /// Applies the consequences of what is known. The gate changes before anything is awaited. What is known is stored,
     /// or wiped, before observers are awaited, which may take long: a process that is ended meanwhile finds a
     /// withdrawal stored when it starts again, and no observer can keep the data readable.
-    func settle(isFresh: Bool, text: [UInt8]? = nil) async {
+    func settle(isFresh: Bool) async {
         guard let document, let identity else { return }
         published.withLock { $0.document = document }
         let verdict = Verdict.state(of: document, decisions: decisions, at: leaseTime)
@@ -122,8 +123,8 @@ extension Authorization {
         if case .wiped = verdict {
             dropIdentity()
             await wipe()
-        } else if isFresh, let text {
-            await store(text, of: document)
+        } else if isFresh {
+            await storeConfiguration()
         }
         await publishConclusion()
     }
@@ -156,15 +157,19 @@ extension Authorization {
         setState(conclusion)
     }
 
-    /// Stores an adopted configuration. Of two configurations the store keeps the newer one, even if the older one is
-    /// written last.
-    private func store(_ text: [UInt8], of document: ConfigurationDocument) async {
+    /// Stores the adopted configuration, unless it is stored already. Of two configurations the store keeps the newer
+    /// one, even if the older one is written last. What the store does not take now, ``run()`` stores later.
+    func storeConfiguration() async {
+        guard let text = unstored, let adopted = document else { return }
         do {
             try await records.setConfiguration(
-                text, of: document, mark: mark, gatewayMark: gatewayMark, decisions: decisions)
+                text, of: adopted, mark: mark, gatewayMark: gatewayMark, decisions: decisions)
             try records.store.acceptRestore()
+            // Otherwise a newer one was adopted meanwhile, which is not stored yet.
+            if document == adopted { unstored = nil }
         } catch {
             logger.error("the configuration could not be stored", metadata: ["error": "\(error)"])
+            storing.yield()
         }
     }
 
@@ -173,7 +178,7 @@ extension Authorization {
     private func dropIdentity() {
         if let identity { client.retire(identity.clientIdentity) }
         identity = nil
-        document = nil
+        (document, unstored) = (nil, nil)
         gateways = KnownGateways()
         published.withLock { $0.document = nil }
         callChannel(drops: true)

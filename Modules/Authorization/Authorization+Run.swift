@@ -16,6 +16,7 @@ extension Authorization {
             group.addTask { await self.followHints() }
             group.addTask { await self.followTime() }
             group.addTask { await self.followRenewals() }
+            group.addTask { await self.followStorings() }
             group.addTask {
                 for await _ in self.stopped {}
                 return true
@@ -192,6 +193,21 @@ extension Authorization {
                     logger.debug("the configuration could not be fetched", metadata: ["error": "\(error)"])
                     guard (try? await clock.sleep(for: Backoff.retry(using: &random))) != nil else { return false }
                 }
+            }
+        }
+        return false
+    }
+
+    // MARK: Storing
+
+    /// Stores what the store did not take, such as a withdrawal while the disk was full: tried every 5 s ± 20 %, also
+    /// without a gateway, since a process that is started again knows only what is stored.
+    private func followStorings() async -> Bool {
+        for await _ in storings {
+            while !Task.isCancelled, unstored != nil {
+                guard (try? await clock.sleep(for: Backoff.retry(using: &random))) != nil else { return false }
+                await storeConfiguration()
+                if unstored == nil { await acknowledgeConfiguration(within: Patience(.seconds(10))) }
             }
         }
         return false

@@ -22,6 +22,9 @@ public actor Authorization {
     nonisolated let hint: AsyncStream<Void>.Continuation
     nonisolated let renewals: AsyncStream<Void>
     nonisolated let renewal: AsyncStream<Void>.Continuation
+    /// Each time that the store did not take a configuration.
+    nonisolated let storings: AsyncStream<Void>
+    nonisolated let storing: AsyncStream<Void>.Continuation
 
     let application: ApplicationIdentity?
     let records: AuthorizationRecords
@@ -36,6 +39,8 @@ public actor Authorization {
     /// One renewal at a time: the gateway takes a second one, with another key, for that of a copied store.
     var renewalTurns = Turns(limit: 1)
     var document: ConfigurationDocument?
+    /// The signed text of ``document`` until it is stored.
+    var unstored: [UInt8]?
     /// The configuration whose values the app knows: the last one while it was authorized, since events of changes are
     /// sent only then.
     var told: ConfigurationDocument?
@@ -119,6 +124,7 @@ public actor Authorization {
         (stopped, stop) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
         (hints, hint) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
         (renewals, renewal) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
+        (storings, storing) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
         identity = contents.identity
         decisions = contents.decisions
         let stored = contents.mark ?? TimeMark(time: 0, uptime: clock.uptime)

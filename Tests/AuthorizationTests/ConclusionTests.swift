@@ -1,6 +1,7 @@
 import Dispatch
 import SallyportBase
 import SallyportCore
+import SallyportLoading
 import SallyportSecureStore
 import SallyportWire
 import TestSupport
@@ -48,6 +49,45 @@ import Testing
         #expect(seen.withLock { $0 } == [.withdrawn(.blocked)])
         #expect(authorization.state == .locked(.blocked))
         withExtendedLifetime(observation) {}
+    }
+
+    /// The store is full when the block comes, and has room later. The gateway does not answer any more by then.
+    @Test func aWithdrawalThatCouldNotBeStoredIsStoredOnceThereIsRoom() async throws {
+        let mayRetry = Signal()
+        let fixture = try Fixture(clock: TestClock(lasts: true, mayRetry: mayRetry))
+        var options = StoreOptions()
+        options.maximumSize = 1 << 20
+        let store = try await fixture.store(options)
+        let authorization = try fixture.authorization(on: store)
+        try await authorization.activate(link: fixture.gateway.link())
+        let ballast: StoreCollection<String, [UInt8]> = store.collection("ballast", of: [UInt8].self)
+        try await store.write { try $0.set([UInt8](repeating: 7, count: 640 << 10), for: "large", in: ballast) }
+        // In base64 it is larger than the 384 KiB that the ballast leaves, and smaller than the ballast.
+        let filler = JSONValue.object(["filler": .string(String(repeating: "x", count: 340 << 10))])
+        fixture.gateway.change { $0.policy = filler }
+        say(.blocked, .blocked, through: fixture.gateway)
+        _ = try? await authorization.authorize()
+        #expect(authorization.state == .locked(.blocked))
+        #expect(try StoredAuthorization.read(from: store, clock: fixture.clock).state == .authorized)
+        fixture.gateway.state.withLock { state in
+            state.stream = BodyPipe()
+            state.holds[ControlAPI.Path.configuration] = { _ = try? await Task.sleep(for: .seconds(3600)) }
+        }
+        let running = Task { await authorization.run() }
+        #expect(try await eventually { fixture.clock.sleeps.contains { TestClock.retry.contains($0) } })
+        try await store.write { try $0.removeAll(from: ballast) }
+        // The store uses the freed pages again after the next commit.
+        for _ in 0..<2 { try await store.write { try $0.set([1], for: "small", in: ballast) } }
+        mayRetry.fire()
+        let clock = fixture.clock
+        #expect(
+            try await eventually {
+                try StoredAuthorization.read(from: store, clock: clock).state == .locked(.blocked)
+            })
+        let report = "\(ControlAPI.Path.storedConfiguration)?stored=\(authorization.configuration.epoch ?? 0)"
+        #expect(try await eventually { fixture.gateway.sent.contains { $0.target == report } })
+        authorization.shutdown()
+        await running.value
     }
 
     /// An observer holds up the end of a block. Meanwhile the app locks itself, and waits for the store's writer. The

@@ -129,9 +129,10 @@ import Testing
         wipe(through: fixture.gateway)
         let wiping = Task { try await authorization.authorize() }
         #expect(try await eventually { stream.isDiscarded })
-        let retries = Duration.milliseconds(4000)...Duration.milliseconds(6000)
         #expect(
-            try await eventually(within: .seconds(10)) { fixture.clock.sleeps.contains { retries.contains($0) } })
+            try await eventually(within: .seconds(10)) {
+                fixture.clock.sleeps.contains { TestClock.retry.contains($0) }
+            })
         #expect(authorization.state != .wiped(.wiped))
         mayEnd.fire()
         await #expect(throws: AuthorizationError.self) { try await wiping.value }
