@@ -126,7 +126,11 @@ extension Authorization {
         if let lastEventID, let name = HTTPField.Name("Last-Event-ID") { request.headerFields[name] = lastEventID }
         do {
             let stream = try await open(request)
-            guard stream.status == 200 else { return lost(gateway) }
+            guard stream.status == 200 else {
+                // The answer to a fetch says why, such as an expired certificate, which is renewed then, or a wipe.
+                if stream.status == 403 { hint.yield() }
+                return lost(gateway)
+            }
             gateways.answered(gateway)
             board.set(.reachable)
             hint.yield()

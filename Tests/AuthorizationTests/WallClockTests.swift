@@ -126,6 +126,21 @@ import Testing
         #expect(fixture.gateway.sent(to: ControlAPI.Path.configuration).count == 2)
     }
 
+    /// An app that was started off-line hears that its certificate has expired when it opens the event stream.
+    @Test func aStreamThatIsRefusedHasTheCertificateRenewed() async throws {
+        let fixture = try Fixture(clock: TestClock(lasts: true))
+        let (authorization, _) = try await fixture.activated()
+        let refusal = try expired()
+        fixture.gateway.state.withLock { state in
+            state.statuses[ControlAPI.Path.events] = 403
+            state.first[ControlAPI.Path.configuration] = [refusal]
+        }
+        let running = Task { await authorization.run() }
+        #expect(try await eventually { !fixture.gateway.sent(to: ControlAPI.Path.reenroll).isEmpty })
+        authorization.shutdown()
+        await running.value
+    }
+
     @Test func aCertificateExpiresByTheRunningTimeToo() async throws {
         let fixture = try Fixture()
         let (authorization, _) = try await fixture.activated()

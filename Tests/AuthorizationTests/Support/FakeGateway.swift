@@ -156,6 +156,9 @@ final class FakeGateway: ControlClient {
         try admit(request)
         try await hang(request)
         state.withLock { $0.streams.append("\(request.gateway)") }
+        if let status = state.withLock({ $0.statuses[ControlAPI.Path.events] }), status != 200 {
+            return ControlStream(status: status, body: ResponseBody())
+        }
         if let stream = state.withLock({ $0.stream }) { return ControlStream(status: 200, body: ResponseBody(stream)) }
         let text = state.withLock { state in
             defer { state.events = [] }
