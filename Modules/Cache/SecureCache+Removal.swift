@@ -41,7 +41,7 @@ extension SecureCache {
     /// change that is queued then: this waits for it too.
     ///
     /// - Parameter ids: the entries that have left the store then.
-    private func write(
+    func write(
         _ removal: @escaping EntryStorage.Change, of ids: Set<EntryID>, in storage: EntryStorage
     ) async throws {
         do {

@@ -46,7 +46,8 @@ package enum Authority {
     /// - Throws: `invalidHost` also for an IPv6 address without brackets (RFC 3986 §3.2.2).
     package static func host(_ text: String) throws(AddressError) -> Host {
         guard text.utf8.first == UInt8(ascii: "[") || !text.utf8.contains(UInt8(ascii: ":")) else {
-            throw AddressError(.invalidHost, "An IPv6 address is written in brackets, as in [2001:db8::1]:443.")
+            throw AddressError(
+                .invalidHost, "A host has no colon; an IPv6 address is written in brackets, as in [2001:db8::1]:443.")
         }
         return try Host(text)
     }
