@@ -45,7 +45,7 @@ extension Authorization {
         guard !isActivating else {
             throw AuthorizationError(.alreadyActivated, "The store is being activated.")
         }
-        if let identity, verificationTime <= identity.notAfter + IdentityRecord.renewalGrace {
+        if let identity, clock.wall <= identity.notAfter + IdentityRecord.renewalGrace {
             throw AuthorizationError(.alreadyActivated, "The store is activated as \(identity.name).")
         }
         isActivating = true

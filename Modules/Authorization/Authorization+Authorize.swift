@@ -167,8 +167,13 @@ extension Authorization {
             try records.store.acceptRestore()
             // Otherwise a newer one was adopted meanwhile, which is not stored yet.
             if document == adopted { unstored = nil }
+            hasStoringFailed = false
         } catch {
-            logger.error("the configuration could not be stored", metadata: ["error": "\(error)"])
+            // Tried again every 5 s: the log is told once.
+            logger.log(
+                level: hasStoringFailed ? .debug : .error, "the configuration could not be stored",
+                metadata: ["error": "\(error)"])
+            hasStoringFailed = true
             storing.yield()
         }
     }
@@ -218,17 +223,20 @@ extension Authorization {
 extension Authorization {
     /// Renews an expired certificate, within 30 days; afterwards a new activation is needed.
     ///
+    /// That it is too late is said without the gateway only if the wall clock says so: what the running time adds to the
+    /// gateway's word is wrong if the store was on another machine before, and only a configuration corrects that.
+    ///
     /// - Throws: `withdrawn` if the gateway does not renew it because the instance is wiped.
     func renewIdentityIfExpired(within patience: Patience? = nil) async throws(AuthorizationError) {
         guard let identity, verificationTime > identity.notAfter else { return }
-        guard verificationTime <= identity.notAfter + IdentityRecord.renewalGrace else {
+        guard clock.wall <= identity.notAfter + IdentityRecord.renewalGrace else {
             throw AuthorizationError(
                 .identityExpired, .activationFailed, "The certificate expired more than 30 days ago.")
         }
         do {
             try await renewIdentity(within: patience)
         } catch {
-            let isRefused = error.code == .credentialsRefused
+            let isRefused = [.credentialsRefused, .identityExpired].contains(error.code)
             guard isRefused, await isFoundWiped(within: patience ?? Patience(.seconds(10))) else { throw error }
             throw .withdrawn(state.code, withdrawal)
         }

@@ -41,6 +41,8 @@ public actor Authorization {
     var document: ConfigurationDocument?
     /// The signed text of ``document`` until it is stored.
     var unstored: [UInt8]?
+    /// Whether the store did not take the last configuration that it was given.
+    var hasStoringFailed = false
     /// The configuration whose values the app knows: the last one while it was authorized, since events of changes are
     /// sent only then.
     var told: ConfigurationDocument?

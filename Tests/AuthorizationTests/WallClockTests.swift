@@ -141,6 +141,30 @@ import Testing
         await running.value
     }
 
+    /// Its machine has been running for longer than the one on which the store was before.
+    @Test func aStoreThatCameFromAnotherMachineIsNotRefusedWithoutTheGateway() async throws {
+        let fixture = try Fixture()
+        let (_, store) = try await fixture.activated()
+        fixture.gateway.state.withLock { $0.sent = [] }
+        fixture.clock.advance(uptime: 40 * 86_400)
+        let moved = try fixture.authorization(on: store)
+        _ = try? await moved.authorize()
+        #expect(!fixture.gateway.sent(to: ControlAPI.Path.reenroll).isEmpty)
+        #expect(!fixture.gateway.sent(to: ControlAPI.Path.configuration).isEmpty)
+    }
+
+    @Test func aRenewalThatTheGatewayFindsTooLateAsksForAnotherActivation() async throws {
+        let fixture = try Fixture()
+        let (authorization, _) = try await fixture.activated()
+        let refusal = try expired()
+        fixture.gateway.state.withLock { state in
+            state.first[ControlAPI.Path.configuration] = [refusal]
+            state.first[ControlAPI.Path.reenroll] = [refusal]
+        }
+        let error = await #expect(throws: AuthorizationError.self) { try await authorization.authorize() }
+        #expect(error?.code == .identityExpired)
+    }
+
     @Test func aCertificateExpiresByTheRunningTimeToo() async throws {
         let fixture = try Fixture()
         let (authorization, _) = try await fixture.activated()

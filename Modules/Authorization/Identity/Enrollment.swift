@@ -64,7 +64,7 @@ struct Enrollment: Sendable {
         var request = try certificateRequest(
             to: identity.endpoint(), ControlAPI.Path.reenroll, identity.trust.authorities, key)
         request.identity = identity.clientIdentity
-        let issued = try await key.certificate(in: certificates(request), from: identity.trust.authorities)
+        let issued = try await key.certificate(in: renewedCertificates(request), from: identity.trust.authorities)
         guard issued.name == identity.name else {
             throw AuthorizationError(
                 .communicationFailed, .serverCommunicationFailed, "The renewed certificate is another instance's.")
@@ -72,6 +72,17 @@ struct Enrollment: Sendable {
         var record = identity
         record.take(issued, key: key)
         return record
+    }
+
+    private func renewedCertificates(_ request: ControlRequest) async throws(AuthorizationError) -> CertificateBag {
+        do throws(AuthorizationError) {
+            return try await certificates(request)
+        } catch {
+            guard error.underlying is CertificateExpired else { throw error }
+            throw AuthorizationError(
+                .identityExpired, .activationFailed,
+                "The certificate expired more than 30 days ago by the gateway's clock.")
+        }
     }
 
     private func certificateRequest(
