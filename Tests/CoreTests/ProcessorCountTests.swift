@@ -37,12 +37,18 @@ import Testing
         #expect(ProcessorCount.folders(inMembership: membership) == folders)
     }
 
-    @Test(arguments: [(4, [], 4), (4, [8, 2, 3], 2), (1, [2], 1), (0, [], 1)])
-    func theLowestLimitDecides(allowed: Int, quotas: [Int], count: Int) {
-        #expect(ProcessorCount.count(allowed: allowed, quotas: quotas) == count)
+    /// A virtual machine allows processors that are not there yet.
+    @Test(arguments: [(4, 128, 4), (4, 2, 2), (4, nil, 4), (0, nil, 1)])
+    func onlyProcessorsThatAreThereCount(online: Int, allowed: Int?, count: Int) {
+        #expect(ProcessorCount.count(online: online, allowed: allowed, quotas: []) == count)
+    }
+
+    @Test(arguments: [([], 4), ([8, 2, 3], 2), ([8], 4)])
+    func theLowestLimitDecides(quotas: [Int], count: Int) {
+        #expect(ProcessorCount.count(online: 4, allowed: 4, quotas: quotas) == count)
     }
 
     @Test func thisProcessHasNoMoreThanTheMachine() {
-        #expect((1...sysconf(Int32(_SC_NPROCESSORS_CONF))).contains(ProcessorCount.available))
+        #expect((1...sysconf(Int32(_SC_NPROCESSORS_ONLN))).contains(ProcessorCount.available))
     }
 }

@@ -5,13 +5,17 @@ internal import Glibc
 package enum ProcessorCount {
     /// At least 1; read when it is first asked for.
     package static let available = count(
-        allowed: content("/proc/self/status").flatMap(allowed(inStatus:)) ?? sysconf(Int32(_SC_NPROCESSORS_ONLN)),
+        online: sysconf(Int32(_SC_NPROCESSORS_ONLN)), allowed: content("/proc/self/status").flatMap(allowed(inStatus:)),
         quotas: folders(inMembership: content("/proc/self/cgroup") ?? "").compactMap {
             content("\($0)/cpu.max").flatMap(quota(inLimit:))
         })
 
-    /// - Parameter quotas: of the process's cgroup and of those above it, each of which holds.
-    static func count(allowed: Int, quotas: [Int]) -> Int { max(1, quotas.reduce(allowed, min)) }
+    /// - Parameters:
+    ///   - allowed: also those that are not there, but could be added to a virtual machine.
+    ///   - quotas: of the process's cgroup and of those above it, each of which holds.
+    static func count(online: Int, allowed: Int?, quotas: [Int]) -> Int {
+        max(1, quotas.reduce(min(online, allowed ?? online), min))
+    }
 
     /// The processors that the scheduler may choose from (`Cpus_allowed` in proc_pid_status(5)): a mask in hexadecimal
     /// digits, with commas between groups of eight.
