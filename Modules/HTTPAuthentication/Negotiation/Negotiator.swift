@@ -32,6 +32,8 @@ struct Negotiator {
     private var session: (any AuthenticationSession)?
     /// Makes the proof of the next request, and made that of the last one.
     private(set) var signature: (any RequestSignature)?
+    /// Whose proofs ``signature`` makes, also after the first of them was accepted.
+    private var user: Redacted<[UInt8]>?
     /// The connection over which the last answer came.
     private var lastConnection: ConnectionFacts?
     /// The space of a Basic challenge that was skipped because the connection is not encrypted; nil if another scheme
@@ -165,12 +167,9 @@ struct Negotiator {
         signature.map { RequestSignatures.Part(signature: $0, wasAsked: negotiation.wasAsked, user: user) }
     }
 
-    /// Whose proof the next request has.
-    private var user: Redacted<[UInt8]>? {
-        negotiation.last.map { last in
-            let names = [last.space.method.name, last.space.realm ?? "", last.credential.user]
-            return Redacted(Array(names.joined(separator: "\n").utf8))
-        }
+    private static func user(of answer: Negotiation.Answer) -> Redacted<[UInt8]> {
+        let names = [answer.space.method.name, answer.space.realm ?? "", answer.credential.user]
+        return Redacted(Array(names.joined(separator: "\n").utf8))
     }
 
     /// - Returns: the value of the field; nil if ``signature`` makes it, and if nothing may be sent.
@@ -179,6 +178,7 @@ struct Negotiator {
         signature = nil
         guard let scheme = await scheme(for: answer.space) else { return nil }
         negotiation.said(answer)
+        user = Self.user(of: answer)
         guard let session else {
             return try scheme.authorization(answering: answer.offer.offered, with: answer.credential, for: original)
         }

@@ -147,6 +147,24 @@ struct DigestServersTests {
         await app.loading.shutdown()
     }
 
+    @Test func aServersChallengeIsAnsweredThroughTheSameTunnel() async throws {
+        let authority = try TestAuthority()
+        let squid = try await Squid.start(authority.server(), asking: .digest(user: "ann", password: "password 1"))
+        let tls = try TestTLS(authority.server(addresses: [.v4(0x7f00_0001)]))
+        let origin = try RecordingOrigin(challenge: "Basic realm=\"x\"", with: tls)
+        let app = try AuthenticatingApp()
+        var configuration = SessionConfiguration()
+        let user = Credential(user: "ann", password: Redacted("password 1"))
+        configuration.proxies = try .all(Proxy("http://localhost:\(squid.port)", credential: user))
+        configuration.trust = .only([try authority.der])
+        var request = LoadRequest(.get, try origin.url("/", scheme: "https"))
+        request.options.credential = Credential(user: "bob", password: Redacted("password 2"))
+        let answer = try await app.loading.makeSession(configuration).data(for: request)
+        #expect(answer.head.status == .ok && origin.heads.count == 2)
+        #expect(origin.acceptedConnections == 1)
+        await app.loading.shutdown()
+    }
+
     // MARK: curl: the same proof for the same nonces
 
     @Test(arguments: ["MD5", "MD5-sess", "SHA-256", "SHA-256-sess"], ["auth", "auth-int", "auth, auth-int"])
