@@ -119,5 +119,6 @@ extension WriteTransaction {
         for (place, record) in try records(of: cipher.identifier) {
             try abandon(cipher.open(record, at: place).key)
         }
+        try mendSummary(ofEmpty: cipher, named: StreamManifest.pendingName)
     }
 }

@@ -64,6 +64,23 @@ import Testing
         #expect(try await store.verify().isSound)
     }
 
+    /// It is known: of none, once the pieces of interrupted streams are removed.
+    @Test func aDamagedSumOfUnfinishedStreamsIsMadeAnewByTheNextOpening() async throws {
+        let fixture = try StoreFixture()
+        let store = try await fixture.open()
+        let blobs: StoreCollection<String, [UInt8]> = store.collection("b", of: [UInt8].self)
+        try await store.write(source(200_000, by: 10_000), for: "a", in: blobs)
+        try await store.flipSum(of: store.ring.pendingCipher)
+        await #expect(throws: StoreError(.damaged, "")) {
+            try await store.write(source(200_000, by: 10_000), for: "b", in: blobs)
+        }
+        store.close()
+        let reopened = try await fixture.open()
+        let again: StoreCollection<String, [UInt8]> = reopened.collection("b", of: [UInt8].self)
+        #expect(try await reopened.write(source(200_000, by: 10_000), for: "b", in: again) == 200_000)
+        #expect(try await reopened.verify().isSound)
+    }
+
     @Test func aStreamThatBreaksLeavesTheOldValueAndNoPieces() async throws {
         let fixture = try StoreFixture()
         let store = try await fixture.open()
