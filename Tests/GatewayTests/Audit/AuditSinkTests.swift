@@ -78,6 +78,14 @@ import Testing
         #expect(throws: GatewayError(.fileSystem, "")) { try log.write(entries[1]) }
     }
 
+    @Test func aSocketInThePlaceOfALogIsSaid() throws {
+        let path = folder.file("socket")
+        let listener = try DatagramListener(at: path)
+        let error = #expect(throws: GatewayError(.fileSystem, "")) { try AuditLogFile(path) }
+        #expect(error?.message.contains("it is a socket") == true)
+        listener.close()
+    }
+
     @Test func aLogThatCannotBeMadeIsSaid() {
         #expect(throws: GatewayError(.fileSystem, "")) { try AuditLogFile(folder.file("none/audit.jsonl")) }
         #expect(throws: GatewayError(.fileSystem, "")) { try SyslogSocket(folder.file("none"), host: "a") }

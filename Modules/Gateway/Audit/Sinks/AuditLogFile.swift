@@ -70,7 +70,7 @@ struct AuditLogFile: AuditSink {
     private mutating func reopened() throws(GatewayError) -> Int32 {
         // Otherwise open(2) waits for the reader of a pipe that has none.
         let number = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0o600)
-        guard number >= 0 else { throw errno == ENXIO ? hasNoReader() : failure() }
+        guard number >= 0 else { throw errno == ENXIO ? cannotBeOpened() : failure() }
         let descriptor = SinkDescriptor(number)
         guard let status = FileStatus(of: number) else { throw failure() }
         file = OpenFile(descriptor: descriptor, status: status)
@@ -82,9 +82,14 @@ struct AuditLogFile: AuditSink {
         GatewayError(.fileSystem, "The audit log \(name) takes no entry: its reader has stopped reading.")
     }
 
-    private func hasNoReader() -> GatewayError {
-        GatewayError(
-            .fileSystem, "The audit log \(name) cannot be written: nothing reads this pipe, so start its reader first.")
+    /// Of ENXIO.
+    private func cannotBeOpened() -> GatewayError {
+        let isSocket = FileStatus(of: path)?.kind == .socket
+        let reason =
+            isSocket
+            ? "it is a socket, such as that of a syslog daemon, which has an option of its own"
+            : "nothing reads this pipe, so start its reader first"
+        return GatewayError(.fileSystem, "The audit log \(name) cannot be written: \(reason).")
     }
 
     private func failure() -> GatewayError {
