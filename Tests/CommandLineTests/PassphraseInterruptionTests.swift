@@ -18,6 +18,7 @@ import Testing
     private static let commands = [
         ["activate", "sallyport://a.example:1/?ca=47DEQpj8HBSa-_TImW-5JCeuQeRkm5NMpJWZG3hSuFU&user=ann&key=a"],
         ["fetch", "https://a.example/"], ["connect", "a.example:1"], ["doctor"],
+        ["admin", "audit", "export", "--out", "/dev/null/none"],
     ]
 
     private func isEmpty(_ pipe: Int32) -> Bool {
@@ -31,7 +32,8 @@ import Testing
         let pipe = open(input, O_RDWR | O_CLOEXEC)
         try #require(pipe >= 0)
         defer { close(pipe) }
-        let options = ["--passphrase-file", "-", "--store", folder.file("none")]
+        let place = command.first == "admin" ? "--data" : "--store"
+        let options = ["--passphrase-file", "-", place, folder.file("none")]
         let child = try ChildProcess(
             "/bin/bash", ["-c", "exec \"$@\" < \"$0\"", input, Programs.built("sallyport")] + command + options)
         StandardStreams.write(Array("a passphrase".utf8), to: pipe)

@@ -48,15 +48,16 @@ struct AuditCommand: ParsableCommand {
         @OptionGroup var output: OutputOptions
 
         func run() async throws {
+            // Before a signal is taken: this may wait for a passphrase in standard input.
+            let export = try AuditExport(Console(location), syslog: format == .syslog)
             // A signal ends the process at once where no file has to be removed: a reader that does not read would hold
             // a cancelled command up.
-            guard out != nil else { return try await write() }
+            guard out != nil else { return try await write(export) }
             let command = self
-            try await withInterruption { try await command.write() }
+            try await withInterruption { try await command.write(export) }
         }
 
-        private func write() async throws {
-            let export = try AuditExport(Console(location), syslog: format == .syslog)
+        private func write(_ export: AuditExport) async throws {
             let file = try out.map { path throws(CommandFailure) in try NewFileInParts(path, mode: 0o600) }
             let count = try await export.write(to: file)
             guard let out else { return }

@@ -10,7 +10,8 @@ enum CredentialFile {
     static func credential(_ path: String) throws -> DoorCredential {
         guard FileManager.default.fileExists(atPath: path) else {
             let credential = DoorCredential()
-            try NewFile.write(credential.password.reveal() + "\n", to: path, mode: 0o600)
+            try NewFile.write(
+                credential.password.reveal() + "\n", to: path, mode: 0o600, ofSecret: "--credential-file")
             return credential
         }
         let bytes = try SecretFile.read(path, kind: "credential file", upTo: 4096)

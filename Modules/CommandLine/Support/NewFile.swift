@@ -3,8 +3,12 @@ import Glibc
 /// Files that a command creates.
 enum NewFile {
     /// Writes a file that must not exist yet.
-    static func write(_ text: String, to path: String, mode: mode_t) throws(CommandFailure) {
-        try write(Array(text.utf8), to: path, mode: mode)
+    ///
+    /// - Parameter option: the option that names the file of a secret; see ``InputFile/bytes(_:limit:ofSecret:)``.
+    static func write(
+        _ text: String, to path: String, mode: mode_t, ofSecret option: String? = nil
+    ) throws(CommandFailure) {
+        try write(Array(text.utf8), to: path, mode: mode, ofSecret: option)
     }
 
     /// Writes files that must not exist yet: all of them or, if one cannot be written, none.
@@ -22,11 +26,14 @@ enum NewFile {
     }
 
     /// Writes a file that must not exist yet. One that cannot be written whole is removed.
-    static func write(_ bytes: [UInt8], to path: String, mode: mode_t) throws(CommandFailure) {
+    static func write(
+        _ bytes: [UInt8], to path: String, mode: mode_t, ofSecret option: String? = nil
+    ) throws(CommandFailure) {
         let place = try Workplace.current.path(path)
         let number = open(place, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode)
         guard number >= 0 else {
-            throw CommandFailure(.inputOutput, name: "file", "\(path) cannot be made: \(SystemText.of(errno)).")
+            let (reason, subject) = (SystemText.of(errno), option.map { "The file of \($0)" } ?? path)
+            throw CommandFailure(.inputOutput, name: "file", "\(subject) cannot be made: \(reason).")
         }
         defer { close(number) }
         guard StandardStreams.write(bytes, to: number), fsync(number) == 0 else {

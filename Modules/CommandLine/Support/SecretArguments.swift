@@ -24,9 +24,10 @@ enum SecretArguments {
             hint: failure.hint.map(hidden))
     }
 
-    /// The arguments, and the values of `--option=value`.
+    /// The arguments, the values of `--option=value`, and of `@FILE` what is behind the sign.
     private static func values(of arguments: [String]) -> [String] {
-        arguments + arguments.compactMap { $0.split(separator: "=", maxSplits: 1).last.map(String.init) }
+        let values = arguments + arguments.compactMap { $0.split(separator: "=", maxSplits: 1).last.map(String.init) }
+        return values + values.filter { $0.utf8.first == UInt8(ascii: "@") }.map { String($0.utf8.dropFirst()) ?? $0 }
     }
 
     /// Whether the text is an activation link, an invitation, a URL with a password, or a token in the compact
