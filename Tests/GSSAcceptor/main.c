@@ -86,5 +86,7 @@ int main(int count, char **arguments) {
         take(own, count > 2 ? &bindings : GSS_C_NO_CHANNEL_BINDINGS, &token);
         fflush(stdout);
     }
+    OM_uint32 minor;
+    gss_release_cred(&minor, &own);
     return 0;
 }

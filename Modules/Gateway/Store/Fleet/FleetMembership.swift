@@ -39,7 +39,7 @@ struct JoinRequest: Sendable {
 /// can use it.
 enum Invitation {
     static let prefix = "sallyport-invitation:"
-    private static let purpose = Data("sallyport fleet invitation".utf8)
+    private static var purpose: Data { Data("sallyport fleet invitation".utf8) }
     private static let suite = HPKE.Ciphersuite.P256_SHA256_AES_GCM_256
 
     static func text(of membership: FleetMembership, for request: JoinRequest) throws -> String {
