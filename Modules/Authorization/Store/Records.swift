@@ -74,7 +74,7 @@ struct LocalDecisions: Sendable, Codable, Hashable {
 }
 
 extension ConfigurationDocument {
-    /// Whether an administrator has locked the instance, for whichever reason. The lock of a version to which the user
+    /// Whether an administrator has locked the instance, for any reason. The lock of a version to which the user
     /// is not entitled is made by the gateway, and ends by itself.
     var isLockedByAdministrator: Bool { status == .locked && code != .appVersionNotEntitled }
 }

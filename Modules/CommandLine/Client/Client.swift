@@ -16,8 +16,8 @@ struct Client {
 
     /// Reads the key of the store, once for all openings.
     ///
-    /// Make it before ``withInterruption(_:)``: this may wait for standard input, where a cancelled task would go on
-    /// waiting.
+    /// Make it before ``withInterruption(_:)``: this may wait for standard input, and a task goes on waiting for that
+    /// after it was cancelled.
     init(_ location: StoreLocationOptions) throws(CommandFailure) {
         self.location = location
         protector = try Workplace.current.isForAnother ? nil : location.keyProtector()

@@ -33,7 +33,7 @@ struct DoctorCommand: AsyncParsableCommand, CheckedArguments {
 
     func run() async throws {
         let command = self
-        // Both may wait, for the writer of a FIFO or for standard input, where a cancelled task would go on waiting.
+        // Both may wait, for the writer of a FIFO or for standard input, also after the task was cancelled.
         let trust = try ca.map { try ServerTrust.systemAnd(given: $0) } ?? .system
         let protector = Result(catching: location.keyProtector)
         try await withInterruption {

@@ -24,7 +24,7 @@ extension Protection {
         do throws(StoreError) {
             content = try SecretFile.read(path, kind: "passphrase file", upTo: passphraseLimit)
         } catch {
-            // What is the name of no file may be the passphrase itself, which the error repeats.
+            // If there is no such file, the path may be the passphrase itself, which the error would repeat.
             guard access(path, F_OK) != 0 else { throw CommandFailure(error) }
             let reason = SystemText.of(errno)
             throw CommandFailure(
