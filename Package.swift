@@ -7,9 +7,12 @@ import PackageDescription
 /// Set `SALLYPORT_STRICT=1` to turn warnings in our own targets into errors, as continuous integration does.
 let isStrict = Context.environment["SALLYPORT_STRICT"] == "1"
 
-/// Set by `Tests/Scripts/swift`, which builds the modules as users get them. Tests are compiled without the optimiser,
-/// which would take longer than it saves. So are programs: when optimised, two of them with an asynchronous `main`
-/// cannot be linked into one program of tests, since the compiler (6.3.1) gives their entry points one weak symbol.
+/// Set by `Tests/Scripts/swift`, which builds the modules as users get them, but for assertions and `@testable`.
+/// Dependencies are built as for users, so that a release build in the same folder does not build them again.
+///
+/// Tests are compiled without the optimiser, which would take longer than it saves. So are programs: when optimised, two
+/// of them with an asynchronous `main` cannot be linked into one program of tests, since the compiler (6.3.1) gives their
+/// entry points one weak symbol.
 let isTested = Context.environment["SALLYPORT_TESTS"] == "1"
 
 /// Set by the Makefile, `.ci/run` and `Tests/Scripts/swift`: the program `sallyport` has the Swift runtime in it. It then
@@ -677,6 +680,7 @@ for target in package.targets where target.type != .system {
     ]
     if isStrict { settings.append(.treatAllWarnings(as: .error)) }
     if isFuzzed { settings.append(.unsafeFlags(["-sanitize=fuzzer"])) }
+    if isTested { settings.append(.unsafeFlags(["-enable-testing", "-assert-config", "Debug"])) }
     if isTested, target.type == .executable || target.path?.hasPrefix("Tests/") == true {
         settings.append(.unsafeFlags(["-Onone", "-no-whole-module-optimization", "-enable-batch-mode"]))
     }

@@ -4,7 +4,7 @@ internal import Foundation
 /// addresses.
 enum TestRing {
     /// The greatest number of such processes.
-    static let count = 6
+    static let count = 7
     /// Less than ``count``; 0 if there is only one process.
     static let number =
         ProcessInfo.processInfo.environment["SALLYPORT_TEST_RING"].flatMap { Int($0) }
