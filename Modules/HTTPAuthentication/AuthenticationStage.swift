@@ -94,16 +94,18 @@ public struct AuthenticationStage: LoadStage {
         _ begun: Conversation, after first: Attempt, in context: LoadContext, _ next: LoadChain
     ) async throws(LoadError) -> LoadResponse {
         var (conversation, attempt) = (begun, first)
-        var hops: [HopFacts] = []
+        var (hops, followsChallenge): ([HopFacts], Bool) = ([], false)
         while true {
             switch try await step(after: attempt, &conversation, in: context) {
             case .result(var response):
                 response.facts.hops = hops + response.facts.hops
+                response.facts.followsChallenge = followsChallenge
                 return response
             case .again(let request, let space):
                 take(note: space, in: context)
                 if case .answered(let response) = attempt {
                     hops += response.facts.hops
+                    followsChallenge = true
                     await drain(response, for: conversation)
                 }
                 attempt = try await Attempt(request, in: signed(context, conversation), next)

@@ -88,6 +88,9 @@ public struct LoadFacts: Sendable {
     /// Whether the app itself accepted the server's chain, or presented a certificate that the session's settings do
     /// not name. Then neither the response, nor what it says about an earlier one, may be used for another load.
     public var isForThisLoadOnly = false
+    /// Whether a challenge was answered on the way to this answer. Cookies may have come with the challenge, and the
+    /// credential may be sent unasked from now on, so that the server may answer an earlier request differently.
+    package var followsChallenge = false
     /// Whether the body ends in an error unless it is the one that a proof of the server's covers. A part of it is not
     /// covered, and is not kept.
     package var isProvedAtEnd = false

@@ -9,8 +9,8 @@ public import SallyportLoading
 /// Only `http` and `https` targets are followed, and none from `https` to `http` unless that is allowed. Credentials
 /// never reach another origin, and the app's other fields reach only servers within their scope (`FieldScopes`); a
 /// field once dropped does not return. The app may change, refuse or stop each hop. A request that repeats an earlier
-/// one of the same load, with no cookie set since, is a loop: it ends the load with `tooManyRedirects` before the limit
-/// is reached.
+/// one of the same load, with no cookie set and no challenge answered since, is a loop: it ends the load with
+/// `tooManyRedirects` before the limit is reached.
 public struct RedirectStage: LoadStage {
     private let limit: Int
     private let isOn: Bool

@@ -21,9 +21,11 @@ struct RedirectTrail {
 
     private var steps: Set<Step> = []
 
-    /// A request was answered. If the response sets a cookie, the same request may be answered differently next time.
+    /// A request was answered. If the response sets a cookie, or a challenge was answered before it, the same request
+    /// may be answered differently next time: stages below this one add the cookies and the credential to it.
     mutating func add(_ request: LoadRequest, _ answer: LoadResponse) {
-        if answer.fieldsSentNow[.setCookie] != nil { steps = [] } else { steps.insert(Step(request)) }
+        let mayBeAnsweredAnew = answer.fieldsSentNow[.setCookie] != nil || answer.facts.followsChallenge
+        if mayBeAnsweredAnew { steps = [] } else { steps.insert(Step(request)) }
     }
 
     func has(_ request: LoadRequest) -> Bool { steps.contains(Step(request)) }
