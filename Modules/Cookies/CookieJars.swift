@@ -1,3 +1,4 @@
+internal import HTTPTypes
 public import Logging
 internal import SallyportBase
 public import SallyportCore
@@ -109,7 +110,7 @@ extension CookieJars: CredentialFollower {
 }
 
 /// The stage of a session that names its jar. The jar is looked up with each load, since jars are created on first use.
-private struct NamedJarStage: LoadStage {
+private struct NamedJarStage: SentFieldsStage {
     let jars: CookieJars
     let name: String
     let acceptPolicy: CookieAcceptPolicy
@@ -130,6 +131,12 @@ private struct NamedJarStage: LoadStage {
         } catch {
             explanation.refused(error)
         }
+    }
+
+    func heard(_ fields: HTTPFields, answering request: LoadRequest, in context: LoadContext) async {
+        // A name that no jar can have was refused when the load began.
+        let stage = try? await stage()
+        await stage?.heard(fields, answering: request, in: context)
     }
 
     private func stage() async throws(LoadError) -> CookieStage {

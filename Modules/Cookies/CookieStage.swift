@@ -1,4 +1,4 @@
-internal import HTTPTypes
+package import HTTPTypes
 internal import Logging
 public import SallyportCore
 public import SallyportLoading
@@ -7,7 +7,8 @@ public import SallyportLoading
 /// challenge includes the cookies of the previous answer, and above the cache.
 ///
 /// A request with its own `Cookie` field is sent with that field only; the cookies of its answer are stored
-/// nevertheless. Each request of a redirect chain passes the stage. Interim answers (103) set no cookie.
+/// nevertheless. Each request of a redirect chain passes the stage. Cookies are also stored of answers that only the
+/// cache sees, such as those to a validation behind a stale answer. Interim answers (103) set no cookie.
 public struct CookieStage: LoadStage {
     private let jar: CookieJar
     private let policy: CookieAcceptPolicy
@@ -124,5 +125,13 @@ public struct CookieStage: LoadStage {
             .map { field in unsafe field.withUnsafeBytesOfValue { unsafe Array($0) } }
         let taken = jar.receive(values, for: rules, of: context.principal, requestID: context.requestID)
         context.recorder?.decided(.cookies, "kept \(taken) of \(values.count)", because: jar.name)
+    }
+}
+
+extension CookieStage: SentFieldsStage {
+    /// Keeps the cookies of an answer that does not come up to this stage, by the rules for the others.
+    package func heard(_ fields: HTTPFields, answering request: LoadRequest, in context: LoadContext) async {
+        guard !interests.isEmpty, fields.contains(.setCookie), let rules = rules(for: request) else { return }
+        await keep(fields, for: rules, in: context)
     }
 }

@@ -32,6 +32,17 @@ import Testing
         }
     }
 
+    /// Keeps the server's answer to itself, as the cache does behind a stale answer.
+    private struct Telling: LoadStage {
+        func load(
+            _ request: LoadRequest, in context: LoadContext, next: LoadChain
+        ) async throws(LoadError) -> LoadResponse {
+            let response = try await next.load(request, in: context)
+            await next.tellAbove(response.fieldsSentNow, answering: request, in: context)
+            return LoadResponse(head: HTTPResponse(status: .ok), url: request.url, body: ResponseBody())
+        }
+    }
+
     private static func context(_ principal: Principal = .instance) -> LoadContext {
         LoadContext(
             requestID: 1, logger: Logger(label: "test"), deadline: .now + .seconds(60), idleTimeout: .seconds(60),
@@ -119,6 +130,31 @@ import Testing
             _ = try await chain.load(request, in: Self.context())
             #expect(try await jar.sent(to: "https://www.example.com/") == expected)
         }
+        fixture.store.close()
+    }
+
+    @Test(arguments: [
+        (CookieAcceptPolicy.onlyFromMainDocument, true, "id=1" as String?), (.never, true, nil),
+        (.onlyFromMainDocument, false, nil),
+    ])
+    func cookiesOfAnAnswerThatDoesNotComeUpAreKept(
+        _ policy: CookieAcceptPolicy, _ handlesCookies: Bool, _ expected: String?
+    ) async throws {
+        let fixture = try await JarFixture()
+        let jar = fixture.jar()
+        let stage = CookieStage(jar: jar, acceptPolicy: policy, handlesCookies: handlesCookies)
+        _ = try await LoadChain([stage, Telling(), answering]).load(try #require(request), in: Self.context())
+        #expect(try await jar.sent(to: "https://www.example.com/") == expected)
+        fixture.store.close()
+    }
+
+    @Test func aNamedJarKeepsThemToo() async throws {
+        let fixture = try await JarFixture()
+        let jars = CookieJars(in: fixture.store, gate: StubGate(), logger: Logger(label: "test"))
+        let stages = jars.stages(of: .named("reports")) + [Telling(), answering]
+        _ = try await LoadChain(stages).load(try #require(request), in: Self.context())
+        #expect(try await jars.jar(named: "reports").sent(to: "https://www.example.com/") == "id=1")
+        await jars.shutdown()
         fixture.store.close()
     }
 

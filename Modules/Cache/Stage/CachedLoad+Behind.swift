@@ -14,8 +14,11 @@ extension CachedLoad {
     private func validate(_ stored: StoredAnswer) async {
         do throws(LoadError) {
             switch try await askServer(about: stored, onError: true, lead: nil) {
-            case .holds: cache.count(.revalidated)
+            case .holds(_, let sent):
+                cache.count(.revalidated)
+                await tellAbove(sent)
             case .failed(let response), .other(let response):
+                await tellAbove(response.fieldsSentNow)
                 while try await response.body.next() != nil {}
             }
         } catch {

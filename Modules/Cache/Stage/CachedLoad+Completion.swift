@@ -56,6 +56,7 @@ extension CachedLoad {
         case 206, 304, 416:
             // A response other than the stored one, or none.
             await response.drain()
+            await tellAbove(response.fieldsSentNow)
             replaceIfOutdated(stored, by: response)
             return try await anew(lead)
         default:

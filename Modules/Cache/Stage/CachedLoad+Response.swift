@@ -99,6 +99,7 @@ extension CachedLoad {
         whole.headerFields[.range] = nil
         whole.headerFields[.ifRange] = nil
         let response = try await next.load(whole, in: context)
+        await tellAbove(response.fieldsSentNow)
         let fields = response.head.headerFields
         guard response.head.status.code == 200, Validators(fields) == validators,
             fields[.contentLength].map({ Int64($0) == total }) ?? true

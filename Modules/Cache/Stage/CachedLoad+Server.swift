@@ -37,17 +37,20 @@ extension CachedLoad {
             return other(response, than: stored, onError: mayFail, at: start, requested: requested, lead: lead)
         }
         await response.drain()
-        guard response.cameLike(stored) else {
-            return try await askAnew(about: stored, onError: mayFail, lead: lead)
+        let isComparable = response.cameLike(stored)
+        if isComparable, stored.answer.validators.areConfirmed(by: Validators(response.head.headerFields)) {
+            let fresh = freshened(stored, by: response, requested: requested, lead: lead)
+            return .holds(fresh, sent: response.head.headerFields)
         }
-        guard stored.answer.validators.areConfirmed(by: Validators(response.head.headerFields)) else {
-            // It refers to another answer than the stored one (§4.3.4).
-            cache.drop(stored.slot)
-            return try await askAnew(about: stored, onError: mayFail, lead: lead)
-        }
-        let fresh = freshened(stored, by: response, requested: requested, lead: lead)
-        return .holds(fresh, sent: response.head.headerFields)
+        // It refers to another answer than the stored one (§4.3.4).
+        if isComparable { cache.drop(stored.slot) }
+        await tellAbove(response.fieldsSentNow)
+        return try await askAnew(about: stored, onError: mayFail, lead: lead)
     }
+
+    /// Tells the stages above what the server has sent in an answer that this load does not return: its cookies count
+    /// like those of any other.
+    func tellAbove(_ sent: HTTPFields) async { await next.tellAbove(sent, answering: request, in: context) }
 
     private func askAnew(
         about stored: StoredAnswer, onError mayFail: Bool, lead: FlightLead?

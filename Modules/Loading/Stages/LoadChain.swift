@@ -64,6 +64,16 @@ public struct LoadChain: Sendable {
         return response
     }
 
+    /// Tells the stages above the calling one which fields a server has sent in an answer that the calling stage does
+    /// not return, from the bottom up.
+    package func tellAbove(_ fields: HTTPFields, answering request: LoadRequest, in context: LoadContext) async {
+        // The calling stage is the one before this chain's first.
+        for stage in stages.prefix(max(0, position - 1)).reversed() {
+            guard let listener = stage as? any SentFieldsStage else { continue }
+            await listener.heard(fields, answering: request, in: context)
+        }
+    }
+
     private func rest(below place: Int) -> LoadChain { LoadChain(stages: stages, position: place + 1) }
 
     /// The stages' decisions without sending, from the top down.

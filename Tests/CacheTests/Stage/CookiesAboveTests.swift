@@ -4,6 +4,7 @@ import SallyportBase
 import SallyportCookies
 import SallyportCore
 import SallyportLoading
+import TestSupport
 import Testing
 
 @testable import SallyportCache
@@ -25,15 +26,23 @@ import Testing
             _ path: String = "/", principal: Principal = .instance, handlesCookies: Bool? = nil,
             cookie: String? = nil
         ) async throws -> HTTPResponse {
+            let response = try await response(
+                to: path, principal: principal, handlesCookies: handlesCookies, cookie: cookie)
+            _ = try await response.body.collect(upTo: .mebibytes(1))
+            await site.cache.settle()
+            return response.head
+        }
+
+        func response(
+            to path: String = "/", principal: Principal = .instance, handlesCookies: Bool? = nil,
+            cookie: String? = nil
+        ) async throws -> LoadResponse {
             let cookies = jars.stages(of: .instance, acceptPolicy: .always, handlesCookies: true)
             let stages = cookies + [CacheStage(cache: site.cache, gate: site.gate), site.server]
             var request = try site.request(path)
             if let handlesCookies { request.options.handlesCookies = handlesCookies }
             if let cookie { request.headerFields[.cookie] = cookie }
-            let response = try await LoadChain(stages).load(request, in: .of(principal))
-            _ = try await response.body.collect(upTo: .mebibytes(1))
-            await site.cache.settle()
-            return response.head
+            return try await LoadChain(stages).load(request, in: .of(principal))
         }
     }
 
@@ -133,6 +142,75 @@ import Testing
         #expect(both.site.count == 2)
         _ = try await both.get("/other")
         #expect(try both.site.last.headerFields[.cookie] == "b=2")
+    }
+
+    // MARK: Answers that no load gets
+
+    /// RFC 5861 §3: the load has its stale answer already when the server answers.
+    @Test(arguments: [200, 304, 401, 503]) func rfc5861_s3_aValidationBehindSetsItsCookie(status: Int) async throws {
+        let both = try await Both { _, number in
+            number == 1
+                ? Answer(
+                    200,
+                    [
+                        "Cache-Control": "max-age=60, stale-while-revalidate=600", "ETag": "\"a\"",
+                        "Set-Cookie": "a=1; Path=/",
+                    ])
+                : Answer(status, ["ETag": "\"a\"", "Set-Cookie": "a=2; Path=/"])
+        }
+        _ = try await both.get()
+        both.site.clock.pass(80)
+        #expect(try await both.get().headerFields[.setCookie] == "a=1; Path=/", "The app sees what is stored.")
+        #expect(try await eventually { both.site.count == 2 && both.site.cache.revalidations.count == 0 })
+        await both.site.cache.settle()
+        _ = try await both.get("/other")
+        #expect(try both.site.last.headerFields[.cookie] == "a=2")
+    }
+
+    @Test func aNotModifiedOfAnotherAnswerSetsItsCookie() async throws {
+        let both = try await Both { _, number in
+            number == 2
+                ? Answer(304, ["ETag": "\"b\"", "Set-Cookie": "a=2; Path=/"])
+                : Answer(200, ["Cache-Control": "no-cache", "ETag": "\"a\""])
+        }
+        for _ in 0..<2 { _ = try await both.get() }
+        #expect(both.site.count == 3, "The request was sent again without conditions.")
+        _ = try await both.get("/other")
+        #expect(try both.site.last.headerFields[.cookie] == "a=2")
+    }
+
+    @Test func aRestOfAnotherAnswerSetsItsCookie() async throws {
+        let both = try await Both { _, number in
+            guard number != 2 else { return Answer(416, ["Set-Cookie": "a=2; Path=/"]) }
+            let body = Array("0123456789abcdefghij".utf8.prefix(number == 1 ? 8 : 20))
+            var answer = Answer(
+                200, ["Cache-Control": "max-age=60", "ETag": "\"a\"", "Content-Length": "20"], body: body)
+            if number == 1 { answer.failure = LoadError(.connectionLost, at: .response, "gone") }
+            return answer
+        }
+        await #expect(throws: LoadError(.connectionLost, "")) { _ = try await both.get() }
+        await both.site.cache.settle()
+        _ = try await both.get()
+        #expect(both.site.server.requests.map { $0.headerFields[.range] } == [nil, "bytes=8-19", nil])
+        _ = try await both.get("/other")
+        #expect(try both.site.last.headerFields[.cookie] == "a=2")
+    }
+
+    @Test func theRestOfABodyThatIsLostWhileItIsReadSetsItsCookie() async throws {
+        let body = [UInt8](repeating: 7, count: 400_000)
+        let both = try await Both { _, number in
+            var answer = Answer(200, ["Cache-Control": "max-age=60", "ETag": "\"a\""], body: body)
+            if number == 2 { answer.fields.append(("Set-Cookie", "a=2; Path=/")) }
+            return answer
+        }
+        _ = try await both.get()
+        let response = try await both.response()
+        _ = try await response.body.next()
+        try await both.site.cache.removeAll()
+        while try await response.body.next() != nil {}
+        #expect(both.site.count == 2)
+        _ = try await both.get("/other")
+        #expect(try both.site.last.headerFields[.cookie] == "a=2")
     }
 
     @Test func varyCookieSeesWhatWouldBeSent() async throws {

@@ -60,6 +60,32 @@ import Testing
         }
     }
 
+    /// Notes what it hears of answers that do not come up to it.
+    struct Hearing: SentFieldsStage {
+        let name: String
+        let trace: Trace
+
+        func load(
+            _ request: LoadRequest, in context: LoadContext, next: LoadChain
+        ) async throws(LoadError) -> LoadResponse {
+            try await next.load(request.naming(name), in: context)
+        }
+
+        func heard(_ fields: HTTPFields, answering request: LoadRequest, in context: LoadContext) async {
+            trace.note("\(name) hears \(fields[.server] ?? "-") to \(request.names)")
+        }
+    }
+
+    /// Tells the stages above what a server has sent it.
+    struct Telling: LoadStage {
+        func load(
+            _ request: LoadRequest, in context: LoadContext, next: LoadChain
+        ) async throws(LoadError) -> LoadResponse {
+            await next.tellAbove([.server: "x"], answering: request, in: context)
+            return try await next.load(request, in: context)
+        }
+    }
+
     /// Answers from a list, the last one again and again.
     struct Server: LoadStage {
         let trace: Trace
@@ -125,6 +151,15 @@ import Testing
         await #expect(throws: LoadError(.internalFailure, "")) {
             _ = try await load([Passing(name: "a", trace: trace)])
         }
+    }
+
+    @Test func theStagesAboveHearOfAnAnswerThatDoesNotComeUp() async throws {
+        let stages: [any LoadStage] = [
+            Hearing(name: "a", trace: trace), Passing(name: "b", trace: trace), Hearing(name: "c", trace: trace),
+            Telling(), Hearing(name: "d", trace: trace), server(200),
+        ]
+        _ = try await load(stages)
+        #expect(trace.all == ["b sees a", "c hears x to a b c", "a hears x to a b c", "server gets a b c d"])
     }
 
     // MARK: Answers
