@@ -60,9 +60,12 @@ enum Validation {
 
     private static let ofContent: Set<HTTPField.Name> = [.contentLength, .contentEncoding, .contentRange]
 
-    /// Whether the answer to a `HEAD` confirms the stored one (§4.3.5): none of its fields differs.
-    static func isConfirmed(_ stored: HTTPFields, byHead fresh: HTTPFields) -> Bool {
+    /// Whether the answer to a `HEAD` confirms the stored one (§4.3.5): its status is the same, or 304, and none of
+    /// its fields differs.
+    static func isConfirmed(_ stored: CachedAnswer, byHead head: HTTPResponse) -> Bool {
+        let (status, fresh) = (head.status.code, head.headerFields)
+        guard status == 304 || status == stored.status.code else { return false }
         let names: [HTTPField.Name] = [.eTag, .lastModified, .contentLength]
-        return names.allSatisfy { !fresh.contains($0) || fresh[$0] == stored[$0] }
+        return names.allSatisfy { !fresh.contains($0) || fresh[$0] == stored.fields[$0] }
     }
 }

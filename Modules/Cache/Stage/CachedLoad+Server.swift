@@ -163,7 +163,7 @@ extension CachedLoad {
         if isGet {
             let said = Validators(head.headerFields)
             guard !said.isEmpty, stored.answer.validators.areConfirmed(by: said) else { return }
-        } else if !Validation.isConfirmed(stored.answer.fields, byHead: head.headerFields) {
+        } else if !Validation.isConfirmed(stored.answer, byHead: head) {
             return cache.drop(slot)
         }
         guard !terms.control.noStore else { return }

@@ -154,6 +154,21 @@ import Testing
         #expect(site.count == 4 && site.cache.statistics.entries == 0)
     }
 
+    /// Neither has a validator or a length that could differ.
+    @Test(arguments: [HTTPRequest.Method.head, .get]) func s4_3_5_aHeadOfAnotherStatusEndsWhatIsStored(
+        _ next: HTTPRequest.Method
+    ) async throws {
+        let site = try await Site { _, number in
+            number == 1 ? Answer(404, ["Cache-Control": "max-age=5"]) : Answer(200, ["Cache-Control": "max-age=3600"])
+        }
+        #expect(try await site.load().head.status == .notFound)
+        site.clock.pass(6)
+        #expect(try await site.load("/", method: .head).head.status == .ok)
+        #expect(site.cache.statistics.entries == 0)
+        #expect(try await site.load("/", method: next).head.status == .ok)
+        #expect(site.count == 3)
+    }
+
     /// §4: a stored GET answers a HEAD.
     @Test func s4_headIsAnsweredFromAGet() async throws {
         let site = try await Site(Answer(200, ["Cache-Control": "max-age=60", "Content-Length": "1"]))
