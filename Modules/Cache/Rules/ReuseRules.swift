@@ -28,7 +28,7 @@ struct ReuseRules {
             return isFresh && terms.isImmutable ? .use(isStale: false) : .validate(onError: false, isShared: false)
         }
         if request.noCache || terms.noCache { return .validate(onError: false, isShared: false) }
-        guard isFresh else { return stale(terms, by: age.clampedSum(-lifetime)) }
+        guard isFresh else { return stale(terms, aged: age, by: age.clampedSum(-lifetime)) }
         return suits(age, lifetime, terms)
             ? .use(isStale: false) : .validate(onError: mayFail(terms, 0), isShared: false)
     }
@@ -40,9 +40,10 @@ struct ReuseRules {
         return terms.isImmutable || age <= request.maxAge ?? .max
     }
 
-    private func stale(_ terms: ReuseTerms, by staleness: Int64) -> Decision {
+    /// `max-stale` lets the request use a stale answer, but none that is older than its `max-age` (§5.2.1.1).
+    private func stale(_ terms: ReuseTerms, aged age: Int64, by staleness: Int64) -> Decision {
         guard !terms.mustRevalidate else { return .validate(onError: false, isShared: true) }
-        if request.minFresh == nil, request.maxAge == nil || request.maxStale != nil {
+        if request.minFresh == nil, age <= request.maxAge ?? .max {
             switch request.maxStale {
             case .any: return .use(isStale: true)
             case .seconds(let limit) where staleness <= limit: return .use(isStale: true)

@@ -75,6 +75,16 @@ import Testing
         #expect(try await site.get("/", ["Cache-Control": "max-stale=9"]) == "2")
     }
 
+    @Test func s5_2_1_1_maxAgeCountsWithMaxStaleToo() async throws {
+        let site = try await Site(.fresh(10))
+        _ = try await site.get()
+        site.clock.pass(60)
+        #expect(try await site.get("/", ["Cache-Control": "max-age=60, max-stale=3600"]) == "1")
+        #expect(try await site.get("/", ["Cache-Control": "max-age=59, max-stale=3600"]) == "2")
+        site.clock.pass(60)
+        #expect(try await site.get("/", ["Cache-Control": "max-age=59, max-stale"]) == "3")
+    }
+
     @Test func s5_2_1_3_minFresh() async throws {
         let site = try await Site(.fresh(60))
         _ = try await site.get()
