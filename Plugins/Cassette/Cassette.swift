@@ -161,7 +161,7 @@ extension Cassette {
         try await response.forward(answer)
         return RecordedExchange(
             request: redaction.request(request, body: body),
-            response: redaction.answer(answer, to: request.url, body: await copy.bytes))
+            response: redaction.answer(answer, to: request, body: await copy.bytes))
     }
 
     /// - Parameter exchange: nil if the load failed, which leaves its room to others.

@@ -74,6 +74,7 @@ struct RecordedAnswer: Sendable, Codable, Hashable {
     var fields: [RecordedField]
     var body: RecordedBody
 
+    /// - Parameter isBodyless: whether no body comes with it; a recorded length then stays as it is.
     /// - Throws: `malformed` if it is not a valid answer.
     func head(isBodyless: Bool) throws(CassetteError) -> HTTPResponse {
         guard (100...999).contains(status), reason?.allSatisfy({ $0.isASCII && !$0.isNewline }) ?? true else {

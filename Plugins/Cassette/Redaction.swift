@@ -40,9 +40,12 @@ struct Redaction {
         return isSecret ? "\(name)=\(Self.placeholder)" : String(text)
     }
 
-    /// The fields of an answer that are recorded.
-    func answerFields(_ fields: HTTPFields) -> [RecordedField] {
-        fields.filter { !isSecret($0.name) && !Self.perConnection.contains($0.name) }
+    /// The fields of an answer that are recorded. `Content-Length` of an answer to `HEAD`, and of a 304, is that of a
+    /// body which is not sent (RFC 9110 §8.6): a replay cannot count it.
+    private func answerFields(_ head: HTTPResponse, to method: HTTPRequest.Method) -> [RecordedField] {
+        var omitted = Self.perConnection
+        if method == .head || head.status.code == 304 { omitted.remove(.contentLength) }
+        return head.headerFields.filter { !isSecret($0.name) && !omitted.contains($0.name) }
             .map { RecordedField(name: $0.name.rawName, value: value(of: $0)) }
     }
 
@@ -66,11 +69,11 @@ struct Redaction {
             body: settings.recordsRequestBodies ? body.map(RecordedBody.init) : nil)
     }
 
-    func answer(_ response: LoadResponse, to url: RequestURL, body: [UInt8]) -> RecordedAnswer {
+    func answer(_ response: LoadResponse, to request: LoadRequest, body: [UInt8]) -> RecordedAnswer {
         let last = self.url(response.url)
         return RecordedAnswer(
             status: response.head.status.code, reason: response.head.status.reasonPhrase,
-            url: last == self.url(url) ? nil : last, fields: answerFields(response.head.headerFields),
+            url: last == self.url(request.url) ? nil : last, fields: answerFields(response.head, to: request.method),
             body: RecordedBody(settings.redact(.response, body)))
     }
 }

@@ -47,11 +47,32 @@ import Testing
         for (real, played) in zip(real, played) {
             #expect(real.body == played.body && real.head.status == played.head.status)
             #expect(real.head.headerFields[.contentType] == played.head.headerFields[.contentType])
+            #expect(real.head.headerFields[.contentLength] == played.head.headerFields[.contentLength])
             #expect(played.head.headerFields[.setCookie] == nil)
         }
         #expect(played[2].head.status.reasonPhrase == real[2].head.status.reasonPhrase)
         #expect(await cassette.unusedExchanges.isEmpty)
         #expect(gate.asked == 0)
+    }
+
+    /// RFC 9110 §8.6: it is that of the body which a GET would get.
+    @Test func aLengthWithoutABodyIsPlayed() async throws {
+        let archive = try TestServer { connection in
+            while let head = connection.readHead() {
+                let status = head.hasPrefix("HEAD") ? "200 OK" : "304 Not Modified"
+                connection.write("HTTP/1.1 \(status)\r\nContent-Length: 3000\r\n\r\n")
+            }
+        }
+        let url = try archive.url("/archive")
+        let requests = [HTTPRequest.Method.head, .get].map { LoadRequest($0, url) }
+        let cassette = try await cassette { session in
+            for request in requests { _ = try await session.data(for: request) }
+        }
+        let session = cassette.session(ClosedGate())
+        for request in requests {
+            let answer = try await session.data(for: request)
+            #expect(answer.head.headerFields[.contentLength] == "3000" && answer.body.isEmpty)
+        }
     }
 
     @Test func aFileHasALimitAndIsNoPipe() async throws {
