@@ -98,10 +98,19 @@ struct InsideCommand: AsyncParsableCommand {
         let environment = DoorEnvironment(proxy: "127.0.0.1:\(port)", authorities: ca)
         for (name, value) in environment.variables { setenv(name, value, 1) }
         for number in [SIGPIPE, SIGXFSZ] { signal(number, SIG_DFL) }
+        Self.unblockSignals()
         var arguments = command.map { strdup($0) } + [nil]
         execvp(command[0], &arguments)
         throw CommandFailure(
             ExitStatus(rawValue: errno == ENOENT ? 127 : 126), name: "program",
             "\(command[0]) cannot be started: \(SystemText.of(errno)).")
+    }
+
+    /// A program begins with the mask of the thread that executes it. This is one of Dispatch's, on which nearly all
+    /// signals are blocked: the program would never see SIGTERM, or the end of its own children.
+    private static func unblockSignals() {
+        var none = sigset_t()
+        sigemptyset(&none)
+        pthread_sigmask(SIG_SETMASK, &none, nil)
     }
 }

@@ -105,6 +105,14 @@ import Testing
         if let door { #expect(try await door.close() == 0) }
     }
 
+    /// No shell: dash unblocks signals itself once it has run a program.
+    @Test(.enabled("takes user and network namespaces", isIsolationAllowed))
+    func anIsolatedProgramStartsWithNoSignalBlocked() async throws {
+        let world = try await DoorWorld.start()
+        let ran = try await world.run("grep", "SigBlk", "/proc/self/status", options: ["--isolate"])
+        #expect(ran.output == "SigBlk:\t0000000000000000\n", "\(ran.output)\(ran.error)")
+    }
+
     /// In a namespace in which this user is not root: at exec the kernel takes the capabilities of any other.
     @Test(.enabled("takes user and network namespaces", isIsolationAllowed))
     func aUserOtherThanRootIsolatesAProgramToo() async throws {
