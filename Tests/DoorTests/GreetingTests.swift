@@ -138,6 +138,42 @@ struct GreetingTests {
         #expect(String(decoding: request.head, as: UTF8.self) == head)
     }
 
+    /// The lines of the head that goes to the server.
+    private func onwardLines(_ text: String) -> [String]? {
+        guard case .request(let request) = http(text) else { return nil }
+        return request.head.split { $0 == 13 || $0 == 10 }.map { String(decoding: $0, as: UTF8.self) }
+    }
+
+    @Test(arguments: [
+        ("GET http://a.example/items?filter[a]=1&b=%zz|^`{}\"<>\\", "GET /items?filter[a]=1&b=%zz|^`{}\"<>\\"),
+        ("GET http://a.example/bucket/a/../b/./%2e%2E//c/..", "GET /bucket/a/../b/./%2e%2E//c/.."),
+        ("GET http://a.example/\u{e9}?\u{e9}", "GET /\u{e9}?\u{e9}"),
+        ("GET http://a.example:8080/x?/y?#z?", "GET /x?/y?"), ("GET HTTP://A.EXAMPLE/x?", "GET /x?"),
+        ("GET http://a.example?b=/c", "GET /?b=/c"), ("GET http://a.example#b/c", "GET /"),
+        ("GET http://[::1]:8080", "GET /"), ("OPTIONS http://a.example", "OPTIONS *"),
+        ("OPTIONS http://a.example:8080#b", "OPTIONS *"), ("OPTIONS http://a.example/", "OPTIONS /"),
+        ("OPTIONS http://a.example?b", "OPTIONS /?b"),
+    ])
+    func pathAndQueryArriveAsTheyWereSent(_ sent: String, _ arrived: String) {
+        #expect(onwardLines("\(sent) HTTP/1.1\r\n\r\n")?.first == "\(arrived) HTTP/1.1")
+    }
+
+    @Test func maxForwardsCountsTheProxiesOfOptionsAndTrace() {
+        func lines(_ method: String, _ fields: String) -> [String]? {
+            onwardLines("\(method) http://a.example/ HTTP/1.1\r\n\(fields)\r\n")
+        }
+        for method in ["OPTIONS", "TRACE"] {
+            #expect(lines(method, "Max-Forwards: 10\r\n")?.contains("Max-Forwards: 9") == true)
+            #expect(lines(method, "")?.count == 4)
+            for fields in ["Max-Forwards: x\r\n", "Max-Forwards: 1\r\nMax-Forwards: 1\r\n", "Max-Forwards: -1\r\n"] {
+                #expect(lines(method, fields) == nil, "\(fields)")
+            }
+            let last = http("\(method) http://a.example/ HTTP/1.1\r\nMax-Forwards: 0\r\n\r\n")
+            #expect(refusal(last) == "maxForwards")
+        }
+        #expect(lines("GET", "Max-Forwards: 0\r\n")?.contains("Max-Forwards: 0") == true)
+    }
+
     @Test func theBodyOfAnAbsoluteRequestIsFramedOnce() {
         func framing(_ fields: String, _ version: Int = 1) -> RequestFraming? {
             guard case .request(let request) = http("POST http://a.example/ HTTP/1.\(version)\r\n\(fields)\r\n") else {
@@ -168,6 +204,7 @@ struct GreetingTests {
 
     @Test(arguments: [
         "GET https://a.example/ HTTP/1.1\r\n\r\n", "GET ftp://a.example/ HTTP/1.1\r\n\r\n",
+        "GET http://a.example/\t HTTP/1.1\r\n\r\n", "GET \thttp://a.example/ HTTP/1.1\r\n\r\n",
         "GET http://user:secret@a.example/ HTTP/1.1\r\n\r\n", "GET http:///x HTTP/1.1\r\n\r\n",
         "CONNECT a.example HTTP/1.1\r\n\r\n", "CONNECT a.example:0 HTTP/1.1\r\n\r\n",
         "CONNECT http://a/ HTTP/1.1\r\n\r\n",

@@ -104,10 +104,16 @@ extension ProxyHead {
         }
         guard let first = lengths.first else { return .none }
         // Equal ones would be passed on as they are, and the next reader might take neither (RFC 9110 §8.6).
-        guard lengths.count == 1, (1...18).contains(first.utf8.count),
-            first.utf8.allSatisfy({ (48...57).contains($0) }), let length = Int64(first)
-        else { throw .init(DoorRefusal("framing", "Content-Length is not one number.")) }
+        guard lengths.count == 1, let length = Self.number(first) else {
+            throw .init(DoorRefusal("framing", "Content-Length is not one number."))
+        }
         return length == 0 ? .none : .length(length)
+    }
+
+    /// Nil for what is not digits only, and for more digits than `Int64` has in any case.
+    static func number(_ text: String) -> Int64? {
+        guard (1...18).contains(text.utf8.count), text.utf8.allSatisfy({ (48...57).contains($0) }) else { return nil }
+        return Int64(text)
     }
 }
 
@@ -118,12 +124,13 @@ extension ProxyHead {
     func request() throws(DoorRefusal.Thrown) -> DoorRequest {
         if method == "CONNECT" { return DoorRequest(form: .connect, target: try authority()) }
         guard !target.hasPrefix("/"), target != "*" else { throw .init(.originForm) }
-        guard let url = try? RequestURL(target) else {
+        // `RequestURL` takes no notice of a tab around the URL, which would be sent on.
+        guard !target.utf8.contains(9), let url = try? RequestURL(target) else {
             throw .init(DoorRefusal("malformed", "The request names no URL that can be asked for."))
         }
         guard url.scheme == "http", let endpoint = url.endpoint else { throw .init(.otherScheme) }
         let framing = try framing()
-        return DoorRequest(form: .http, target: endpoint, head: onwardHead(to: url, endpoint), body: framing)
+        return DoorRequest(form: .http, target: endpoint, head: try onwardHead(to: endpoint), body: framing)
     }
 
     private func authority() throws(DoorRefusal.Thrown) -> Endpoint {
@@ -135,27 +142,6 @@ extension ProxyHead {
             throw .init(DoorRefusal("framing", "A request for a tunnel has no body (RFC 9110 §9.3.6)."))
         }
         return endpoint
-    }
-
-    /// The fields that are for the next hop only (RFC 9110 §7.6.1), in lower case.
-    private static let hopFields: Set<String> = [
-        "connection", "proxy-connection", "keep-alive", "proxy-authorization", "proxy-authenticate", "upgrade", "te",
-        "host", "http2-settings",
-    ]
-
-    /// The head as the server gets it: in origin form, one request for each connection. Fields of the app's own are never
-    /// among its.
-    private func onwardHead(to url: RequestURL, _ endpoint: Endpoint) -> [UInt8] {
-        let named = values(of: "connection").flatMap { $0.split(separator: ",") }
-            .map { $0.lowercased().filter { $0 != " " && $0 != "\t" } }
-        // Never named away: what frames the body.
-        let dropped = Self.hopFields.union(named).subtracting(["transfer-encoding", "content-length"])
-        let query = url.query.map { "?\($0)" } ?? ""
-        let host = endpoint.port == 80 ? "\(endpoint.host)" : "\(endpoint)"
-        var lines = ["\(method) \(url.path)\(query) HTTP/1.\(minorVersion)", "Host: \(host)"]
-        lines += fields.filter { !dropped.contains($0.key) }.map { "\($0.name): \($0.value)" }
-        lines += ["Via: 1.\(minorVersion) sallyport", "Connection: close"]
-        return Array((lines.joined(separator: "\r\n") + "\r\n\r\n").utf8)
     }
 }
 
