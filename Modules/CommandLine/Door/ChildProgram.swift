@@ -1,6 +1,7 @@
 import CSignals
 import Foundation
 import Glibc
+import SallyportBase
 
 /// A program that runs in the place of this one: with its streams and in its group, told of its signals.
 struct ChildProgram: Sendable {
@@ -56,7 +57,11 @@ struct ChildProgram: Sendable {
         if let inherited { posix_spawn_file_actions_adddup2(&actions, inherited, inherited) }
         var process: pid_t = 0
         let result = Self.withStrings(arguments) { words in
-            Self.withStrings(environment) { posix_spawnp(&process, arguments[0], &actions, &attributes, words, $0) }
+            Self.withStrings(environment) { variables in
+                DescriptorLimit.withInitial {
+                    posix_spawnp(&process, arguments[0], &actions, &attributes, words, variables)
+                }
+            }
         }
         guard result == 0 else {
             throw CommandFailure(

@@ -37,6 +37,14 @@ import Testing
         #expect(outcome.status == 9 && outcome.output == "ready\ntold\n", "\(outcome.error)")
     }
 
+    /// A door of its own raises the limit of its process.
+    @Test func theProgramHasTheLimitOfDescriptorsThatWasGiven() async throws {
+        let world = try await DoorWorld.start()
+        let script = "ulimit -Sn 500; exec \"$1\" run --store \"$2\" -- sh -c 'ulimit -Sn'"
+        let ran = try await program("sh", "-c", script, "sh", Programs.built("sallyport"), world.store)
+        #expect(ran.status == 0 && ran.output == "500\n", "\(ran.output)\(ran.error)")
+    }
+
     @Test func itUsesTheDoorThatIsOpen() async throws {
         let world = try await DoorWorld.start()
         let door = try await world.openDoor()
