@@ -1,18 +1,25 @@
 import CSignals
-import Foundation
 import Glibc
 import SallyportBase
 
 /// A program that runs in the place of this one: with its streams and in its group, told of its signals.
 struct ChildProgram: Sendable {
-    private let arguments: [String]
+    private let name: String
+    private let words: SystemStrings
     private let variables: [(name: String, value: String)]
     /// Kept open in the program under the same number.
     private let inherited: Int32?
 
-    /// - Parameter variables: set in the program besides this process's environment.
-    init(_ arguments: [String], _ variables: [(name: String, value: String)], keeping inherited: Int32? = nil) {
-        self.arguments = arguments
+    /// - Parameters:
+    ///   - name: of the program, for messages.
+    ///   - words: the program and its arguments.
+    ///   - variables: set in the program besides this process's environment.
+    init(
+        _ name: String, _ words: SystemStrings, _ variables: [(name: String, value: String)] = [],
+        keeping inherited: Int32? = nil
+    ) {
+        self.name = name
+        self.words = words
         self.variables = variables
         self.inherited = inherited
     }
@@ -56,33 +63,19 @@ struct ChildProgram: Sendable {
         // A descriptor that is copied onto itself is kept at exec.
         if let inherited { posix_spawn_file_actions_adddup2(&actions, inherited, inherited) }
         var process: pid_t = 0
-        let result = Self.withStrings(arguments) { words in
-            Self.withStrings(environment) { variables in
+        let result = words.withProgram { program, words in
+            SystemStrings.environment.setting(variables).withPointers { environment in
                 DescriptorLimit.withInitial {
-                    posix_spawnp(&process, arguments[0], &actions, &attributes, words, variables)
+                    posix_spawnp(&process, program, &actions, &attributes, words, environment)
                 }
             }
         }
         guard result == 0 else {
             throw CommandFailure(
                 result == ENOENT ? ExitStatus(rawValue: 127) : ExitStatus(rawValue: 126), name: "program",
-                "\(arguments[0]) cannot be started: \(SystemText.of(result)).")
+                "\(name) cannot be started: \(SystemText.of(result)).")
         }
         return process
-    }
-
-    private var environment: [String] {
-        var all = ProcessInfo.processInfo.environment
-        for (name, value) in variables { all[name] = value }
-        return all.map { "\($0.key)=\($0.value)" }
-    }
-
-    private static func withStrings<Result>(
-        _ strings: [String], _ body: (UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>) -> Result
-    ) -> Result {
-        var pointers: [UnsafeMutablePointer<CChar>?] = strings.map { strdup($0) } + [nil]
-        defer { for pointer in pointers { free(pointer) } }
-        return body(&pointers)
     }
 
     /// Passes signals on until the process has ended.

@@ -20,10 +20,11 @@ struct Isolated: Sendable {
         }
         for descriptor in pair { _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC) }
         defer { close(pair[1]) }
-        let inside = ["inside", "--link", "\(pair[1])"] + (authorities.map { ["--ca", $0] } ?? []) + ["--"] + command
+        let inside = ["inside", "--link", "\(pair[1])"] + (authorities.map { ["--ca", $0] } ?? []) + ["--"]
         link = pair[0]
+        let words = SystemStrings(Self.unshare + [try Self.program()] + inside)
         process = try ChildProgram(
-            Self.unshare + [try Self.program()] + inside, [], keeping: pair[1]
+            Self.unshare[0], words + SystemStrings(endOfCommandLine: command), keeping: pair[1]
         ).start()
     }
 
@@ -41,7 +42,7 @@ struct Isolated: Sendable {
     /// - Throws: ``CommandFailure`` if this machine forbids such namespaces.
     static func check() async throws {
         let silenced = ["sh", "-c", "\"$@\" 2>/dev/null", "sh"] + unshare + ["true"]
-        guard try await ChildProgram(silenced, []).check() == 0 else {
+        guard try await ChildProgram(silenced[0], SystemStrings(silenced)).check() == 0 else {
             throw CommandFailure(
                 .unavailable, name: "noNamespaces",
                 "The program cannot be isolated: this machine lets this user make no user and network namespaces.",
@@ -99,11 +100,13 @@ struct InsideCommand: AsyncParsableCommand {
         for (name, value) in environment.variables { setenv(name, value, 1) }
         for number in [SIGPIPE, SIGXFSZ] { signal(number, SIG_DFL) }
         Self.unblockSignals()
-        var arguments = command.map { strdup($0) } + [nil]
-        execvp(command[0], &arguments)
+        let number = SystemStrings(endOfCommandLine: command).withProgram { program, words in
+            execvp(program, words)
+            return errno
+        }
         throw CommandFailure(
-            ExitStatus(rawValue: errno == ENOENT ? 127 : 126), name: "program",
-            "\(command[0]) cannot be started: \(SystemText.of(errno)).")
+            ExitStatus(rawValue: number == ENOENT ? 127 : 126), name: "program",
+            "\(command[0]) cannot be started: \(SystemText.of(number)).")
     }
 
     /// A program begins with the mask of the thread that executes it. This is one of Dispatch's, on which nearly all

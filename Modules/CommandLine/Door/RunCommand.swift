@@ -76,7 +76,7 @@ struct RunCommand: AsyncParsableCommand, CheckedArguments {
         let command = self
         return try await DoorHost(location).withDoor(configuration) { app, places in
             guard command.isolate else {
-                return try await ChildProgram(command.command, command.environment(places)).run()
+                return try await command.program(places).run()
             }
             let isolated = try Isolated(command.command, authorities: command.authorities)
             let socket = try await isolated.listener()
@@ -93,7 +93,7 @@ struct RunCommand: AsyncParsableCommand, CheckedArguments {
         }
         guard isolate else {
             let places = try RunningDoor.places(of: location.store)
-            return try await ChildProgram(command, environment(places)).run()
+            return try await program(places).run()
         }
         let isolated = try Isolated(command, authorities: authorities)
         let socket = try await isolated.listener()
@@ -102,8 +102,8 @@ struct RunCommand: AsyncParsableCommand, CheckedArguments {
         return try await isolated.run()
     }
 
-    private func environment(_ places: [DoorPlace]) throws -> [(name: String, value: String)] {
+    private func program(_ places: [DoorPlace]) throws -> ChildProgram {
         guard let environment = DoorEnvironment(places, authorities: authorities) else { throw DoorEnvironment.noPlace }
-        return environment.variables
+        return ChildProgram(command[0], SystemStrings(endOfCommandLine: command), environment.variables)
     }
 }

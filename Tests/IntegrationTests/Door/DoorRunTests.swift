@@ -37,6 +37,21 @@ import Testing
         #expect(outcome.status == 9 && outcome.output == "ready\ntold\n", "\(outcome.error)")
     }
 
+    /// Nor need a value begin with a character of its own: a combining mark is one with the equals sign before it.
+    @Test func wordsAndVariablesNeedNotBeUTF8() async throws {
+        let world = try await DoorWorld.start()
+        let script = #"""
+            LATIN=$(printf 'caf\351') MARK=$(printf '\314\201mark')
+            export LATIN MARK
+            exec "$1" run --store "$2" $3 -- sh -c 'printf %s "$1|$LATIN|$MARK" | od -An -v -tx1' sh "$LATIN"
+            """#
+        let options = await Self.isIsolationAllowed() ? ["", "--isolate"] : [""]
+        for option in options {
+            let ran = try await program("sh", "-c", script, "sh", Programs.built("sallyport"), world.store, option)
+            #expect(ran.output == " 63 61 66 e9 7c 63 61 66 e9 7c cc 81 6d 61 72 6b\n", "\(option) \(ran.error)")
+        }
+    }
+
     /// A door of its own raises the limit of its process.
     @Test func theProgramHasTheLimitOfDescriptorsThatWasGiven() async throws {
         let world = try await DoorWorld.start()
