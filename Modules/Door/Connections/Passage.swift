@@ -116,16 +116,6 @@ private final class ServerEnds: Sendable {
     func completes() -> Bool { count.wrappingAdd(1, ordering: .relaxed).newValue == 2 }
 }
 
-extension LoadError {
-    /// Whether the app may no longer use the connection; what came over it before is not delivered either.
-    fileprivate var endsTheWay: Bool {
-        switch code {
-        case .withdrawn, .notAuthorized, .refusedByPolicy, .sessionInvalidated: true
-        default: false
-        }
-    }
-}
-
 extension DoorRefusal {
     static let programLost = DoorRefusal("programLost", "The program's connection broke.")
     static let brokenBody = DoorRefusal("framing", "The chunks of the request's body are broken.")
