@@ -1,6 +1,7 @@
 import ArgumentParser
 import Glibc
 import SallyportBase
+import SallyportCore
 import TestSupport
 import Testing
 
@@ -53,5 +54,34 @@ import Testing
         close(writer)
         #expect(isOver)
         await #expect(throws: CancellationError.self) { try await running.value }
+    }
+
+    private func enqueue(in workplace: Workplace, _ body: @escaping @Sendable () -> Void) {
+        Workplace.$current.withValue(workplace) { BlockingCalls("sallyport.test").enqueue(body) }
+    }
+
+    /// In the process of a door, which lives on: no thread stays behind, and no descriptor.
+    @Test(arguments: [false, true])
+    func whatWaitsForAWriterEndsWithTheCommandOfAnotherProcess(_ isPEM: Bool) async throws {
+        var ends: [Int32] = [-1, -1]
+        let result = socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0, &ends)
+        try #require(result == 0)
+        let (connection, other) = (ends[0], ends[1])
+        defer { for end in [connection, other] { close(end) } }
+        let workplace = Workplace(defaultStore: "", streams: PassedStreams([], until: connection))
+        let hasEnded = Lock(false)
+        enqueue(in: workplace) { [fifo] in
+            if isPEM {
+                _ = try? ServerTrust.systemAnd(given: fifo)
+            } else {
+                _ = try? InputFile.bytes(fifo, limit: 100)
+            }
+            hasEnded.withLock { $0 = true }
+        }
+        shutdown(connection, Int32(SHUT_RD))
+        let isOver = try await eventually(within: .seconds(10)) { hasEnded.withLock { $0 } }
+        // Ends a call that waits in spite of that.
+        close(open(fifo, O_RDWR | O_NONBLOCK | O_CLOEXEC))
+        #expect(isOver)
     }
 }

@@ -34,13 +34,17 @@ package enum BoundedFile {
     ///
     /// - Parameters:
     ///   - limit: the longest content, in bytes.
-    ///   - mayBePipe: whether a file of any other kind is read too, and waited for: for the command line, where
-    ///     `<(…)` is a pipe. The limit holds nevertheless.
+    ///   - isReady: given if a file of any other kind is read too: for the command line, where `<(…)` is a pipe. Waits
+    ///     until a descriptor, which does not block, has something to read or has ended; false to give up. The limit
+    ///     holds nevertheless.
     package static func read(
-        _ path: String, upTo limit: Int, mayBePipe: Bool = false
+        _ path: String, upTo limit: Int, awaiting isReady: ((Int32) -> Bool)? = nil
     ) throws(Failure) -> [UInt8] {
+        let descriptor = try opened(path)
+        defer { close(descriptor) }
+        if isReady == nil { try check(descriptor, path, upTo: limit) }
         var bytes: [UInt8] = []
-        try forEachPiece(of: path, upTo: limit, mayBePipe: mayBePipe) { bytes += $0 }
+        try forEachPiece(from: descriptor, path, upTo: limit, isReady) { bytes += $0 }
         return bytes
     }
 
@@ -51,20 +55,25 @@ package enum BoundedFile {
         from descriptor: Int32, named path: String, upTo limit: Int
     ) throws(Failure) -> [UInt8] {
         var bytes: [UInt8] = []
-        try forEachPiece(from: descriptor, path, upTo: limit) { bytes += $0 }
+        try forEachPiece(from: descriptor, path, upTo: limit, nil) { bytes += $0 }
         return bytes
     }
 
-    /// Calls `body` with the pieces of a file, so that not all of it is in memory. Otherwise as
-    /// ``read(_:upTo:mayBePipe:)``; an error may come after some of the pieces.
+    /// Calls `body` with the pieces of a regular file, so that not all of it is in memory. An error may come after some
+    /// of the pieces.
     package static func forEachPiece(
-        of path: String, upTo limit: Int, mayBePipe: Bool = false, _ body: ([UInt8]) -> Void
+        of path: String, upTo limit: Int, _ body: ([UInt8]) -> Void
     ) throws(Failure) {
-        let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | (mayBePipe ? 0 : O_NONBLOCK))
-        guard descriptor >= 0 else { throw Failure(system: errno, path) }
+        let descriptor = try opened(path)
         defer { close(descriptor) }
-        if !mayBePipe { try check(descriptor, path, upTo: limit) }
-        try forEachPiece(from: descriptor, path, upTo: limit, body)
+        try check(descriptor, path, upTo: limit)
+        try forEachPiece(from: descriptor, path, upTo: limit, nil, body)
+    }
+
+    private static func opened(_ path: String) throws(Failure) -> Int32 {
+        let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK)
+        guard descriptor >= 0 else { throw Failure(system: errno, path) }
+        return descriptor
     }
 
     private static func check(_ descriptor: Int32, _ path: String, upTo limit: Int) throws(Failure) {
@@ -77,12 +86,16 @@ package enum BoundedFile {
     }
 
     private static func forEachPiece(
-        from descriptor: Int32, _ path: String, upTo limit: Int, _ body: ([UInt8]) -> Void
+        from descriptor: Int32, _ path: String, upTo limit: Int, _ isReady: ((Int32) -> Bool)?,
+        _ body: ([UInt8]) -> Void
     ) throws(Failure) {
         var rest = limit
         while true {
             // The byte behind the limit shows that there is more.
-            let piece = try next(of: descriptor, path, upTo: rest < pieceLength ? rest + 1 : pieceLength)
+            let count = rest < pieceLength ? rest + 1 : pieceLength
+            if let isReady, !isReady(descriptor) { throw Failure(system: ECANCELED, path) }
+            // Nil if another reader of the pipe was faster.
+            guard let piece = try next(of: descriptor, path, upTo: count, mayBlock: isReady != nil) else { continue }
             guard !piece.isEmpty else { return }
             guard piece.count <= rest else { throw tooLong(path, limit) }
             rest -= piece.count
@@ -91,7 +104,11 @@ package enum BoundedFile {
     }
 
     /// Empty at the end of the file.
-    private static func next(of descriptor: Int32, _ path: String, upTo count: Int) throws(Failure) -> [UInt8] {
+    ///
+    /// - Parameter mayBlock: whether nil is returned for what would have to be waited for.
+    private static func next(
+        of descriptor: Int32, _ path: String, upTo count: Int, mayBlock: Bool
+    ) throws(Failure) -> [UInt8]? {
         var number: Int32 = 0
         let piece = unsafe [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
             var result = unsafe Glibc.read(descriptor, buffer.baseAddress, count)
@@ -99,6 +116,7 @@ package enum BoundedFile {
             if result < 0 { number = errno }
             filled = max(0, result)
         }
+        if mayBlock, number == EAGAIN { return nil }
         guard number == 0 else { throw Failure(system: number, path) }
         return piece
     }

@@ -39,6 +39,7 @@ struct ConnectionOptions: CheckedArguments {
         guard let cert else { return nil }
         let workplace = Workplace.current
         let keyFile = try key.map { try workplace.path($0) }
-        return try ClientIdentity.pem(certificates: workplace.path(cert), key: keyFile, mayBePipes: true)
+        return try ClientIdentity.pem(
+            certificates: workplace.path(cert), key: keyFile, awaiting: workplace.hasInput)
     }
 }

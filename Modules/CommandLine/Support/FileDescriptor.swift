@@ -13,7 +13,8 @@ struct FileDescriptor: ~Copyable {
     /// - Parameter place: a path as this process opens it; `-` is standard input, which stays open.
     init(reading place: String) throws(Failure) {
         isOwned = place != "-"
-        number = isOwned ? open(place, O_RDONLY | O_CLOEXEC) : Workplace.current.input
+        // Opening a FIFO would wait for its writer, even if the command has ended: `hasInput` waits instead.
+        number = isOwned ? open(place, O_RDONLY | O_CLOEXEC | O_NONBLOCK) : Workplace.current.input
         guard number >= 0 else { throw .system(errno) }
     }
 
@@ -24,11 +25,11 @@ struct FileDescriptor: ~Copyable {
         var bytes: [UInt8] = []
         var chunk = [UInt8](repeating: 0, count: 64 << 10)
         while true {
-            guard isOwned || Workplace.current.hasInput(at: number) else { throw .system(ECANCELED) }
+            guard Workplace.current.hasInput(at: number) else { throw .system(ECANCELED) }
             let count = chunk.withUnsafeMutableBytes { Glibc.read(number, $0.baseAddress, $0.count) }
             if count == 0 { return bytes }
             guard count > 0 else {
-                guard StandardStreams.mayTryAgain(at: number, for: POLLIN) else { throw .system(errno) }
+                guard errno == EINTR || errno == EAGAIN else { throw .system(errno) }
                 continue
             }
             bytes += chunk[..<count]

@@ -58,13 +58,13 @@ struct Workplace: Sendable {
         return terminal >= 0 ? terminal : nil
     }
 
-    /// Waits until a stream has something to read, or has ended.
+    /// Waits until a stream or a file has something to read, or has ended. A FIFO without a writer has neither.
     ///
-    /// - Returns: false if the stream belongs to another process that has left or whose command has ended. A read would
-    ///   then wait for later input, and take what is typed at that terminal for other programs.
+    /// - Returns: false if the command is another process's that has left, or has ended. A read would then wait for
+    ///   later input, and take what is typed at that terminal for other programs.
     func hasInput(at stream: Int32) -> Bool {
-        guard let streams else { return true }
-        var places = [stream, streams.connection].map { pollfd(fd: $0, events: Int16(POLLIN), revents: 0) }
+        // The system takes no notice of a negative number.
+        var places = [stream, streams?.connection ?? -1].map { pollfd(fd: $0, events: Int16(POLLIN), revents: 0) }
         while poll(&places, nfds_t(places.count), -1) < 0 {
             guard errno == EINTR else { return true }
         }

@@ -75,7 +75,9 @@ struct TokenVerification {
     }
 
     private func verifier(by transport: Transport) throws -> AuthTokenVerifier {
-        let own = try command.ca.map { try PEMFile.blocks("CERTIFICATE", at: $0, limit: 1 << 20, mayBePipe: true) }
+        let own = try command.ca.map {
+            try PEMFile.blocks("CERTIFICATE", at: $0, limit: 1 << 20, awaiting: Workplace.current.hasInput)
+        }
         let anchors = own.map { TrustAnchors.gateway($0) } ?? .system
         if let online = command.online {
             return AuthTokenVerifier(

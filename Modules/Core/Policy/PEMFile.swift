@@ -8,14 +8,15 @@ package enum PEMFile {
     /// - Parameters:
     ///   - label: as in `-----BEGIN LABEL-----`.
     ///   - limit: of the file, in bytes.
-    ///   - mayBePipe: whether the path, of the command line, may lead to a pipe, which is waited for.
+    ///   - isReady: given if the path, of the command line, may lead to a pipe: waits for what can be read of it;
+    ///     false to give up.
     /// - Throws: `fileSystem` if the file cannot be read, or contains no such object.
     package static func blocks(
-        _ label: String, at path: String, limit: Int, mayBePipe: Bool = false
+        _ label: String, at path: String, limit: Int, awaiting isReady: ((Int32) -> Bool)? = nil
     ) throws(LoadError) -> [[UInt8]] {
         let content: [UInt8]
         do throws(BoundedFile.Failure) {
-            content = try BoundedFile.read(path, upTo: limit, mayBePipe: mayBePipe)
+            content = try BoundedFile.read(path, upTo: limit, awaiting: isReady)
         } catch {
             throw failure(error, path, limit)
         }

@@ -14,18 +14,20 @@ extension ClientIdentity {
     public static func pem(
         certificates: String, key: String? = nil, password: Redacted<String>? = nil
     ) throws(LoadError) -> ClientIdentity {
-        try pem(certificates: certificates, key: key, password: password, mayBePipes: false)
+        try pem(certificates: certificates, key: key, password: password, awaiting: nil)
     }
 
     /// As ``pem(certificates:key:password:)``.
     ///
-    /// - Parameter mayBePipes: whether the paths, of the command line, may lead to pipes, which are waited for.
+    /// - Parameter isReady: given if the paths, of the command line, may lead to pipes: waits for what can be read of
+    ///   one; false to give up.
     package static func pem(
-        certificates: String, key: String?, password: Redacted<String>? = nil, mayBePipes: Bool
+        certificates: String, key: String?, password: Redacted<String>? = nil,
+        awaiting isReady: ((Int32) -> Bool)?
     ) throws(LoadError) -> ClientIdentity {
-        let chain = try PEMFile.blocks("CERTIFICATE", at: certificates, limit: limit, mayBePipe: mayBePipes)
+        let chain = try PEMFile.blocks("CERTIFICATE", at: certificates, limit: limit, awaiting: isReady)
         let keyFile = key ?? certificates
-        let content = try bytes(of: keyFile, mayBePipe: mayBePipes)
+        let content = try bytes(of: keyFile, awaiting: isReady)
         do {
             return try IdentityReader.identity(certificates: chain, key: content, password: password)
         } catch {
@@ -45,9 +47,11 @@ extension ClientIdentity {
     /// Of each file, in bytes.
     private static let limit = 4 << 20
 
-    private static func bytes(of path: String, mayBePipe: Bool = false) throws(LoadError) -> [UInt8] {
+    private static func bytes(
+        of path: String, awaiting isReady: ((Int32) -> Bool)? = nil
+    ) throws(LoadError) -> [UInt8] {
         do throws(BoundedFile.Failure) {
-            return try BoundedFile.read(path, upTo: limit, mayBePipe: mayBePipe)
+            return try BoundedFile.read(path, upTo: limit, awaiting: isReady)
         } catch {
             guard error.reason != .tooLong else {
                 throw LoadError(.fileSystem, "\(path), the file of an identity, is longer than 4 MiB.")

@@ -14,10 +14,18 @@ import Testing
         try #require(mkfifo(folder.file("fifo"), 0o600) == 0)
     }
 
+    /// Waits as the command line does.
+    private static func isReady(_ descriptor: Int32) -> Bool {
+        var place = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+        return poll(&place, 1, -1) > 0
+    }
+
     /// Why nine bytes are not read.
-    private func reason(_ path: String, mayBePipe: Bool = false) -> BoundedFile.Failure.Reason? {
+    private func reason(
+        _ path: String, awaiting isReady: ((Int32) -> Bool)? = nil
+    ) -> BoundedFile.Failure.Reason? {
         let failure = #expect(throws: BoundedFile.Failure.self) {
-            try BoundedFile.read(path, upTo: 9, mayBePipe: mayBePipe)
+            try BoundedFile.read(path, upTo: 9, awaiting: isReady)
         }
         #expect(failure?.description.hasPrefix("\(path) ") == true)
         return failure?.reason
@@ -28,7 +36,7 @@ import Testing
         #expect(try BoundedFile.read(path, upTo: 10) == Array("0123456789".utf8))
         #expect(try BoundedFile.read(path, upTo: .max).count == 10)
         #expect(reason(path) == .tooLong)
-        #expect(reason(path, mayBePipe: true) == .tooLong)
+        #expect(reason(path, awaiting: Self.isReady) == .tooLong)
     }
 
     @Test func aLongFileComesInPieces() throws {
@@ -57,8 +65,12 @@ import Testing
         #expect(written == bytes.count)
         let path = "/dev/fd/\(reading)"
         #expect(reason(path) == .notRegular)
-        #expect(try BoundedFile.read(path, upTo: 9, mayBePipe: true) == bytes)
-        #expect(reason("/dev/zero", mayBePipe: true) == .tooLong)
+        #expect(try BoundedFile.read(path, upTo: 9, awaiting: Self.isReady) == bytes)
+        #expect(reason("/dev/zero", awaiting: Self.isReady) == .tooLong)
+    }
+
+    @Test func waitingForTheWriterOfAFIFOCanBeGivenUp() {
+        #expect(reason(folder.file("fifo"), awaiting: { _ in false }) == .system(ECANCELED))
     }
 
     @Test func aPEMFileHasALimitAndIsNoPipe() throws {
