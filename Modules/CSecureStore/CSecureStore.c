@@ -251,23 +251,33 @@ int sp_random(void *out, size_t count) {
 
 // MARK: Kernel keyrings
 
-enum { keyctl_setperm = 5, keyctl_unlink = 9, keyctl_search = 10, keyctl_read = 11 };
+enum { keyctl_setperm = 5, keyctl_unlink = 9, keyctl_search = 10, keyctl_read = 11, keyctl_move = 30 };
+enum { thread_keyring = -1, move_exclusively = 1 };
+
+// Who possesses it may do all; its user may view, read and search.
+enum { readable_by_user = 0x3f0b0000 };
 
 int32_t sp_keyring_search(int32_t keyring, const char *description) {
     return (int32_t)syscall(SYS_keyctl, keyctl_search, keyring, "user", description, 0);
 }
 
-int32_t sp_keyring_add(int32_t keyring, const char *description, const void *secret, size_t count) {
-    return (int32_t)syscall(SYS_add_key, "user", description, secret, count, keyring);
+int sp_keyring_add(int32_t keyring, const char *description, const void *secret, size_t count, int is_readable) {
+    // add_key(2) overwrites a key of the same name. A move can refuse to: so the key is made in a keyring of its own.
+    int32_t staging = (int32_t)syscall(SYS_add_key, "keyring", "sallyport", NULL, (size_t)0, thread_keyring);
+    if (staging < 0) return -1;
+    int result = -1;
+    int32_t key = (int32_t)syscall(SYS_add_key, "user", description, secret, count, staging);
+    if (key >= 0 && (!is_readable || syscall(SYS_keyctl, keyctl_setperm, key, readable_by_user) == 0)) {
+        result = (int)syscall(SYS_keyctl, keyctl_move, key, staging, keyring, move_exclusively);
+    }
+    int number = errno;
+    syscall(SYS_keyctl, keyctl_unlink, staging, thread_keyring);
+    errno = number;
+    return result;
 }
 
 long sp_keyring_read(int32_t key, void *out, size_t count) {
     return syscall(SYS_keyctl, keyctl_read, key, out, count);
-}
-
-int sp_keyring_open(int32_t key) {
-    // Who possesses it may do all; its user may view, read and search.
-    return (int)syscall(SYS_keyctl, keyctl_setperm, key, 0x3f0b0000);
 }
 
 int sp_keyring_unlink(int32_t key, int32_t keyring) {

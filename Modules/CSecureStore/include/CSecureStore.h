@@ -49,9 +49,12 @@ int sp_random(void *out, size_t count);
 
 /// keyctl(2): the key's number, or -1 with errno.
 int32_t sp_keyring_search(int32_t keyring, const char *description);
-int32_t sp_keyring_add(int32_t keyring, const char *description, const void *secret, size_t count);
+/// Adds a key, in one step, if the keyring has none of this name; otherwise -1 with EEXIST, also for a key that has
+/// expired or was revoked. Needs Linux 5.3; returns 0, or -1 with errno.
+///
+/// With `is_readable`, every process of the key's user can find and read it, also one whose session does not hold the
+/// keyring.
+int sp_keyring_add(int32_t keyring, const char *description, const void *secret, size_t count, int is_readable);
 /// The secret's length, which may be over `count`, or -1 with errno.
 long sp_keyring_read(int32_t key, void *out, size_t count);
 int sp_keyring_unlink(int32_t key, int32_t keyring);
-/// Lets every process of the key's user find and read it, also one whose session does not hold the keyring.
-int sp_keyring_open(int32_t key);

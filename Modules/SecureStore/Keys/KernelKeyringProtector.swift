@@ -35,10 +35,11 @@ public struct KernelKeyringProtector: KeyProtector {
         self.keyring = keyring
     }
 
-    /// Creates the secret, 32 random bytes, unless the keyring has one of this name.
+    /// Creates the secret, 32 random bytes, unless the keyring has one of this name. If several stores and processes do
+    /// so at the same time, all have the same one. Creating one needs Linux 5.3.
     ///
     /// - Throws: ``StoreError/Code/keyUnavailable`` if the keyring cannot be used, or the secret has not 16 to 4,096
-    ///   bytes.
+    ///   bytes; also if a key of this name has expired or was revoked, until the kernel removes it some minutes later.
     public func makeWrappingKey() throws(StoreError) -> (key: SymmetricKey, parameters: [UInt8]) {
         if try find() == nil { try add() }
         let salt = SystemRandom.bytes(32)
@@ -49,9 +50,7 @@ public struct KernelKeyringProtector: KeyProtector {
     ///
     /// - Throws: ``StoreError/Code/keyUnavailable`` if it is missing, cannot be read, or has not 16 to 4,096 bytes.
     public func wrappingKey(parameters: [UInt8]) throws(StoreError) -> SymmetricKey {
-        guard let number = try find() else {
-            throw StoreError(.keyUnavailable, "The kernel's keyring has no key \(description).")
-        }
+        guard let number = try find() else { throw failure("find") }
         let bytes = UnsafeMutableRawBufferPointer.allocate(byteCount: Self.maximumLength, alignment: 16)
         defer {
             unsafe sp_clear(bytes.baseAddress, bytes.count)
@@ -74,6 +73,7 @@ public struct KernelKeyringProtector: KeyProtector {
         guard sp_keyring_unlink(number, keyring.rawValue) == 0 else { throw failure("remove") }
     }
 
+    /// Nil, with `errno`, if there is no key that can be used.
     private func find() throws(StoreError) -> Int32? {
         let number = unsafe sp_keyring_search(keyring.rawValue, description)
         if number >= 0 { return number }
@@ -81,14 +81,16 @@ public struct KernelKeyringProtector: KeyProtector {
         return nil
     }
 
-    private func add() throws(StoreError) {
+    /// Adds a new secret, unless the keyring has a key of this name by now: another process may have added one since
+    /// this one looked, and a store may depend on it.
+    func add() throws(StoreError) {
         var secret = SystemRandom.bytes(32)
         defer { unsafe secret.withUnsafeMutableBytes { unsafe sp_clear($0.baseAddress, $0.count) } }
-        let number = unsafe secret.withUnsafeBytes {
-            unsafe sp_keyring_add(keyring.rawValue, description, $0.baseAddress, $0.count)
+        let isReadable: Int32 = keyring == .user ? 1 : 0
+        let result = unsafe secret.withUnsafeBytes {
+            unsafe sp_keyring_add(keyring.rawValue, description, $0.baseAddress, $0.count, isReadable)
         }
-        guard number >= 0 else { throw failure("add") }
-        guard keyring != .user || sp_keyring_open(number) == 0 else { throw failure("open") }
+        guard result == 0 || errno == EEXIST else { throw failure("add") }
     }
 
     private func failure(_ verb: String, fileID: StaticString = #fileID, line: UInt = #line) -> StoreError {

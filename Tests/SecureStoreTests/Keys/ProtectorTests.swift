@@ -26,6 +26,16 @@ import Testing
         }
         #expect(error?.code == .keyUnavailable)
     }
+
+    /// Two processes that look at the same time both find none, and both add one.
+    @Test(.enabled(if: isAllowed), arguments: [KernelKeyringProtector.Keyring.process, .user])
+    func aKeyThatIsAddedTwiceStaysTheFirst(_ keyring: KernelKeyringProtector.Keyring) throws {
+        let protector = KernelKeyringProtector(description: "sallyport-test-\(UUID())", keyring: keyring)
+        defer { try? protector.removeKey() }
+        let (key, parameters) = try protector.makeWrappingKey()
+        try protector.add()
+        #expect(try protector.wrappingKey(parameters: parameters) == key)
+    }
 }
 
 @Suite struct SystemdCredentialTests {
