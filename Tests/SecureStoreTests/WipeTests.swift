@@ -216,6 +216,23 @@ import Testing
         store.close()
     }
 
+    /// A link to itself stands for a file on a full or broken disk: it cannot be overwritten, and can be removed.
+    @Test(.timeLimit(.minutes(2))) func keysThatCannotBeOverwrittenAreRemovedAtOnceAndTheWipeSaysSo() async throws {
+        let store = try await fixture.open()
+        let keys = "\(fixture.directory)/keys"
+        try Files.remove(keys)
+        try #require(symlink(keys, keys) == 0)
+        let reading = await HeldSnapshot(of: store) { _ in true }
+        let wipe = Task { try await store.wipe() }
+        #expect(try await areKeysDestroyed())
+        #expect(try await reading.release() == true)
+        let error = await #expect(throws: StoreError.self) { try await wipe.value }
+        #expect(error?.code == .fileSystem && error?.message.hasPrefix("Cannot overwrite") == true)
+        #expect(Files.exists("\(fixture.directory)/wiping") && !Files.exists("\(fixture.directory)/data.mdb"))
+        store.close()
+        #expect(await isWiped())
+    }
+
     @Test func aWipeThatSucceededIsNotRepeatedOnANewStore() async throws {
         let store = try await fixture.open()
         try await store.wipe()

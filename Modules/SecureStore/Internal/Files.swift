@@ -193,6 +193,13 @@ enum Files {
         return unsafe open(path, O_WRONLY | O_CLOEXEC)
     }
 
+    private static func overwrite(_ path: String) throws(StoreError) {
+        let descriptor = openForOverwriting(path)
+        guard descriptor >= 0 else { throw failure("overwrite", path) }
+        defer { close(descriptor) }
+        try overwrite(descriptor, path)
+    }
+
     private static func overwrite(_ descriptor: Int32, _ path: String) throws(StoreError) {
         var info = stat()
         guard unsafe fstat(descriptor, &info) == 0 else { throw failure("look at", path) }
@@ -200,16 +207,16 @@ enum Files {
         guard fsync(descriptor) == 0 else { throw failure("sync", path) }
     }
 
-    /// Overwrites, syncs and removes a file; if there is none, this is no error.
+    /// Overwrites, syncs and removes a file; if there is none, this is no error. A file that cannot be overwritten, such
+    /// as on a full copy-on-write file system or a bad block, is removed nevertheless.
+    ///
+    /// - Throws: the first error.
     static func destroy(_ path: String) throws(StoreError) {
-        let descriptor = openForOverwriting(path)
-        guard descriptor >= 0 else {
-            if isMissing(errno) { return }
-            throw failure("overwrite", path)
-        }
-        defer { close(descriptor) }
-        try overwrite(descriptor, path)
-        try remove(path)
+        guard exists(path) else { return }
+        var steps = Attempts()
+        steps.attempt { () throws(StoreError) in try overwrite(path) }
+        steps.attempt { () throws(StoreError) in try remove(path) }
+        try steps.finish()
     }
 
     /// Removes a file and syncs its directory; if there is none, this is no error.

@@ -10,6 +10,9 @@ struct StoreWipe {
     private let path: String
     private var isIntended = false
     private var isSecretDestroyed = false
+    /// The first error of the destruction of keys. A file that could not be overwritten is removed, so that no later
+    /// attempt finds it: what it held may still lie in free blocks.
+    private var keyDestruction = Attempts()
 
     init(of path: String) { self.path = path }
 
@@ -25,16 +28,16 @@ struct StoreWipe {
     /// - Parameter destroyingKeys: false while the file of the keys is being replaced.
     mutating func begin(destroyingKeys: Bool) {
         try? intend()
-        if destroyingKeys { try? destroyKeys() }
+        if destroyingKeys { destroyKeys() }
     }
 
     /// What can be done as soon as no key is made any more, while the store is still read.
     ///
     /// - Throws: the first error; then ``finish(protectedBy:)`` tries again.
     mutating func destroySecrets(protectedBy protector: any KeyProtector) throws(StoreError) {
-        var steps = Attempts()
         try? intend()
-        steps.attempt { () throws(StoreError) in try destroyKeys() }
+        destroyKeys()
+        var steps = keyDestruction
         steps.attempt { () throws(StoreError) in try destroySecret(of: protector) }
         try steps.finish()
     }
@@ -60,13 +63,11 @@ struct StoreWipe {
         isIntended = true
     }
 
-    private func destroyKeys() throws(StoreError) {
-        var steps = Attempts()
+    private mutating func destroyKeys() {
         let name = KeyRingFile.name
         for file in ["\(path)/\(name)", "\(path)/\(name).new"] + results.map({ "\($0)/\(name)" }) {
-            steps.attempt { () throws(StoreError) in try Files.destroy(file) }
+            keyDestruction.attempt { () throws(StoreError) in try Files.destroy(file) }
         }
-        try steps.finish()
     }
 
     /// Once only: a protector of the app's own need not expect to be asked again after it has succeeded.
