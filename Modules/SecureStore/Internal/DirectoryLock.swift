@@ -26,11 +26,17 @@ enum DirectoryLock {
 
     /// Runs `body` as the only one that fills a directory, which becomes a store when it gets another name.
     ///
-    /// - Throws: ``StoreError/Code/inUse`` at once if another one fills it, or has just given it its other name.
+    /// What is there may have been left by an interrupted attempt, or put there by another user: one who can reach it
+    /// could change the store, and a link would lead to a directory with files that must not be removed.
+    ///
+    /// - Throws: ``StoreError/Code/inUse`` at once if another one fills it, or has just given it its other name;
+    ///   ``StoreError/Code/unsafePermissions`` if others can reach it or it belongs to another user;
+    ///   ``StoreError/Code/fileSystem`` if it is a link or no directory.
     static func whileMaking<Result>(
         _ directory: String, _ body: () throws(StoreError) -> Result
     ) throws(StoreError) -> Result {
-        try withDescriptor(of: directory) { descriptor throws(StoreError) in
+        try withDescriptor(of: directory, flags: O_NOFOLLOW) { descriptor throws(StoreError) in
+            try PrivateAccess.check(directory: directory, openAs: descriptor)
             guard flock(descriptor, LOCK_EX | LOCK_NB) == 0,
                 FileIdentity(descriptor: descriptor) == FileIdentity(directory)
             else { throw StoreError(.inUse, "Another backup is made in \(directory).") }
@@ -51,9 +57,9 @@ enum DirectoryLock {
     }
 
     private static func withDescriptor<Result>(
-        of directory: String, _ body: (Int32) throws(StoreError) -> Result
+        of directory: String, flags: Int32 = 0, _ body: (Int32) throws(StoreError) -> Result
     ) throws(StoreError) -> Result {
-        let descriptor = unsafe open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        let descriptor = unsafe open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC | flags)
         guard descriptor >= 0 else { throw Files.failure("open", directory) }
         defer {
             // A child that was forked meanwhile shares the lock, and closing alone would leave it locked.

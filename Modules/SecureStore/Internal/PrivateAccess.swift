@@ -35,6 +35,13 @@ enum PrivateAccess {
         }
         try check(info, "The directory \(path)", mode: "700")
     }
+
+    /// Checks a directory that is open: nothing can take its place meanwhile.
+    static func check(directory path: String, openAs descriptor: Int32) throws(StoreError) {
+        var info = stat()
+        guard unsafe fstat(descriptor, &info) == 0 else { throw Files.failure("look at", path) }
+        try check(info, "The directory \(path)", mode: "700")
+    }
 }
 
 /// A file that holds a secret for a store: a key or a passphrase.

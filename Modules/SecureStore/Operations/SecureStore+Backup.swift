@@ -3,13 +3,15 @@ extension SecureStore {
     ///
     /// The copy is encrypted with the same keys, which it contains wrapped by the protector of that moment; it has no
     /// free space. Everything is verified during the copy. The directory appears when the copy is complete and durable,
-    /// or not at all; an interrupted copy leaves `PATH.partial`, which the next backup makes anew. The copy is itself a
-    /// store, and can be verified or opened read-only.
+    /// or not at all; an interrupted copy leaves `PATH.partial`, which the next backup makes anew, unless others can
+    /// reach it. The copy is itself a store, and can be verified or opened read-only.
     ///
     /// - Parameter target: must not exist, but its parent directory must.
     /// - Returns: the report on the copy, which is sound.
     /// - Throws: ``StoreError/Code/damaged`` if the store is damaged, ``StoreError/Code/full``,
     ///   ``StoreError/Code/inUse`` if another backup with the same target is under way,
+    ///   ``StoreError/Code/unsafePermissions`` if `PATH.partial` is there and others can reach it, or belongs to a user
+    ///   other than root and the process's effective user,
     ///   ``StoreError/Code/cancelled`` if the task is cancelled or the store closed meanwhile,
     ///   ``StoreError/Code/closed``.
     @concurrent

@@ -120,6 +120,41 @@ import Testing
         #expect(!Files.exists(partial))
     }
 
+    @Test func aPartialBackupThatOthersReachIsRefusedAndLeftAsItIs() async throws {
+        let store = try await fixture.open()
+        let partial = "\(backup).partial"
+        try Files.makeDirectory(partial)
+        try Data([1]).write(to: URL(fileURLWithPath: "\(partial)/data.mdb"))
+        chmod(partial, 0o755)
+        let error = await #expect(throws: StoreError.self) { try await store.backup(to: backup) }
+        #expect(error?.code == .unsafePermissions)
+        #expect(try FileManager.default.contentsOfDirectory(atPath: partial) == ["data.mdb"])
+        #expect(!Files.exists(backup))
+    }
+
+    @Test(.enabled(if: geteuid() == 0, "Only root can give directories away."))
+    func aPartialBackupOfAnotherUserIsRefused() async throws {
+        let store = try await fixture.open()
+        let partial = "\(backup).partial"
+        try Files.makeDirectory(partial)
+        chown(partial, 65_534, gid_t.max)
+        let error = await #expect(throws: StoreError.self) { try await store.backup(to: backup) }
+        #expect(error?.code == .unsafePermissions)
+        #expect(Files.exists(partial) && !Files.exists(backup))
+    }
+
+    @Test func aBackupThroughALinkIsRefusedAndRemovesNothingBehindIt() async throws {
+        let store = try await fixture.open()
+        let elsewhere = "\(fixture.path)/elsewhere"
+        try Files.makeDirectory(elsewhere)
+        try Data([1]).write(to: URL(fileURLWithPath: "\(elsewhere)/file"))
+        try #require(symlink(elsewhere, "\(backup).partial") == 0)
+        let error = await #expect(throws: StoreError.self) { try await store.backup(to: backup) }
+        #expect(error?.code == .fileSystem)
+        #expect(try FileManager.default.contentsOfDirectory(atPath: elsewhere) == ["file"])
+        #expect(!Files.exists(backup))
+    }
+
     @Test func aDamagedStoreIsNotBackedUp() async throws {
         try await fixture.fill(60)
         let image = DataImage(
