@@ -207,8 +207,8 @@ enum Files {
         guard fsync(descriptor) == 0 else { throw failure("sync", path) }
     }
 
-    /// Overwrites, syncs and removes a file; if there is none, this is no error. A file that cannot be overwritten, such
-    /// as on a full copy-on-write file system or a bad block, is removed nevertheless.
+    /// Overwrites, syncs and removes a file; if there is none, this is no error. A file that cannot be overwritten, on a
+    /// full copy-on-write file system or a bad block, is removed nevertheless.
     ///
     /// - Throws: the first error.
     static func destroy(_ path: String) throws(StoreError) {
@@ -286,11 +286,16 @@ enum Files {
         guard fsync(descriptor) == 0 else { throw failure("sync", parent) }
     }
 
-    /// Creates a directory that only its owner can enter, and its missing parent directories with default modes.
+    /// Creates a directory that only its owner can enter, and its missing parent directories, which are the same.
     static func makeDirectory(_ path: String) throws(StoreError) {
         guard !exists(path) else { return }
         let parent = PathParts(path).directory
         if parent != ".", parent != "/" { try makeDirectory(parent) }
+        try makeDirectoryAlone(path)
+    }
+
+    /// As ``makeDirectory(_:)``, in a parent directory that must exist.
+    static func makeDirectoryAlone(_ path: String) throws(StoreError) {
         guard unsafe mkdir(path, 0o700) == 0 || errno == EEXIST else { throw failure("make", path) }
         try syncDirectory(of: path)
     }

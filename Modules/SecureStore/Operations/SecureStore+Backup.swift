@@ -16,9 +16,10 @@ extension SecureStore {
     ///   ``StoreError/Code/closed``.
     @concurrent
     public func backup(to target: String) async throws(StoreError) -> VerificationReport {
+        let target = Self.withoutFinalSlashes(target)
         try Self.checkIsNew(target)
         let partial = "\(target).partial"
-        try Files.makeDirectory(partial)
+        try Files.makeDirectoryAlone(partial)
         return try DirectoryLock.whileMaking(partial) { () throws(StoreError) in
             do throws(StoreError) {
                 // What an interrupted backup left.
@@ -32,6 +33,14 @@ extension SecureStore {
                 throw error
             }
         }
+    }
+
+    /// A directory's path may end with slashes, behind which `.partial` would lie in the target itself. To `String`, a
+    /// slash and a combining mark behind it are one character, so that this looks at bytes.
+    private static func withoutFinalSlashes(_ path: String) -> String {
+        var bytes = Array(path.utf8)
+        while bytes.count > 1, bytes.last == UInt8(ascii: "/") { bytes.removeLast() }
+        return String(decoding: bytes, as: UTF8.self)
     }
 
     private static func checkIsNew(_ target: String) throws(StoreError) {

@@ -101,6 +101,27 @@ import Testing
         #expect(try Data(contentsOf: URL(fileURLWithPath: "\(backup)/data.mdb")) == before)
     }
 
+    @Test func theTargetOfABackupMayEndWithSlashes() async throws {
+        let store = try await fixture.open()
+        try await workload.perform(1, in: store)
+        for (number, slashes) in ["/", "//"].enumerated() {
+            let path = "\(backup)\(number)"
+            #expect(try await store.backup(to: path + slashes).isSound)
+            #expect(try await verify(path).isSound)
+            let names = try FileManager.default.contentsOfDirectory(atPath: path)
+            #expect(!names.contains(".partial") && !Files.exists("\(path).partial"))
+        }
+    }
+
+    @Test func aBackupMakesNoParentDirectory() async throws {
+        let store = try await fixture.open()
+        let error = await #expect(throws: StoreError.self) {
+            try await store.backup(to: "\(fixture.path)/missing/backup")
+        }
+        #expect(error?.code == .fileSystem)
+        #expect(!Files.exists("\(fixture.path)/missing"))
+    }
+
     @Test func aBackupBesideAnotherOneWithTheSameTargetIsRefusedAndLeavesItsFiles() async throws {
         let store = try await fixture.open()
         try await workload.perform(1, in: store)
