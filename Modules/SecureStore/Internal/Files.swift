@@ -156,17 +156,18 @@ enum Files {
         guard unsafe Glibc.rename(temporary, path) == 0 else { throw failure("rename", temporary) }
     }
 
-    /// Creates a file that must not exist yet: completely, or not at all.
-    static func create(_ path: String, with bytes: [UInt8], mode: mode_t) throws(StoreError) {
-        let temporary = "\(path).new.\(getpid())"
-        unsafe _ = unlink(temporary)
-        try write(bytes, to: temporary, mode: mode, mustBeNew: true)
-        let result = unsafe link(temporary, path)
-        let number = errno
-        unsafe _ = unlink(temporary)
-        errno = number
-        guard result == 0 else { throw failure("make", path) }
+    /// Creates a file, completely or not at all, unless there is one: then that one is durable under its name.
+    static func createIfMissing(_ path: String, with bytes: [UInt8], mode: mode_t) throws(StoreError) {
+        try linkNew(path, with: bytes, mode: mode)
         try syncDirectory(of: path)
+    }
+
+    private static func linkNew(_ path: String, with bytes: [UInt8], mode: mode_t) throws(StoreError) {
+        // A name for this call alone: another one, also in this process, may create the same file at the same time.
+        let temporary = "\(path).new.\(UInt64.random(in: 0...UInt64.max))"
+        defer { unsafe _ = unlink(temporary) }
+        try write(bytes, to: temporary, mode: mode, mustBeNew: true)
+        guard unsafe link(temporary, path) == 0 || errno == EEXIST else { throw failure("make", path) }
     }
 
     /// As ``replace(_:with:mode:)``, and overwrites the old content, so that it does not stay in free blocks; if that
@@ -207,8 +208,8 @@ enum Files {
         guard fsync(descriptor) == 0 else { throw failure("sync", path) }
     }
 
-    /// Overwrites, syncs and removes a file; if there is none, this is no error. A file that cannot be overwritten, on a
-    /// full copy-on-write file system or a bad block, is removed nevertheless.
+    /// Overwrites, syncs and removes a file; if there is none, this is no error. A file that cannot be overwritten, on
+    /// a full copy-on-write file system or a bad block, is removed nevertheless.
     ///
     /// - Throws: the first error.
     static func destroy(_ path: String) throws(StoreError) {

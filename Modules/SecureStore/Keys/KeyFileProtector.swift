@@ -20,7 +20,8 @@ public struct KeyFileProtector: KeyProtector {
     static let minimumLength = 32
     private static let maximumLength = 4096
 
-    /// Creates the key file, 32 random bytes with mode 0600, unless it exists.
+    /// Creates the key file, 32 random bytes with mode 0600, unless it exists. If several stores and processes do so at
+    /// the same time, all have the same one.
     ///
     /// - Throws: as ``wrappingKey(parameters:)``; ``StoreError/Code/fileSystem`` if it cannot be written.
     public func makeWrappingKey() throws(StoreError) -> (key: SymmetricKey, parameters: [UInt8]) {
@@ -32,7 +33,7 @@ public struct KeyFileProtector: KeyProtector {
     private func create() throws(StoreError) {
         var secret = SystemRandom.bytes(32)
         defer { unsafe secret.withUnsafeMutableBytes { unsafe sp_clear($0.baseAddress, $0.count) } }
-        try Files.create(path, with: secret, mode: 0o600)
+        try Files.createIfMissing(path, with: secret, mode: 0o600)
     }
 
     /// Reads the key file.

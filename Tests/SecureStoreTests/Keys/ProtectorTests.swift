@@ -38,6 +38,36 @@ import Testing
     }
 }
 
+@Suite struct KeyFileTests {
+    @Test func aFileThatCameMeanwhileIsKept() throws {
+        let fixture = try StoreFixture()
+        try Files.createIfMissing(fixture.keyFile, with: [1, 2], mode: 0o600)
+        try Files.createIfMissing(fixture.keyFile, with: [3], mode: 0o600)
+        #expect(try Files.read(fixture.keyFile, upTo: 10) == [1, 2])
+        #expect(try FileManager.default.contentsOfDirectory(atPath: fixture.path) == ["key"])
+    }
+
+    @Test(.timeLimit(.minutes(1))) func storesThatAreOpenedAtOnceWithANewKeyFileShareIt() async throws {
+        for _ in 0..<5 {
+            let fixture = try StoreFixture()
+            let paths = (0..<8).map { "\(fixture.path)/store\($0)" }
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for path in paths {
+                    group.addTask {
+                        try await SecureStore.open(at: path, protectedBy: .keyFile(fixture.keyFile)).close()
+                    }
+                }
+                try await group.waitForAll()
+            }
+            for path in paths {
+                try await SecureStore.open(at: path, protectedBy: .keyFile(fixture.keyFile), options: .existing).close()
+            }
+            let names = try FileManager.default.contentsOfDirectory(atPath: fixture.path)
+            #expect(names.count == paths.count + 1, "\(names)")
+        }
+    }
+}
+
 @Suite struct SystemdCredentialTests {
     @Test func aCredentialOpensTheStore() async throws {
         let fixture = try StoreFixture()
