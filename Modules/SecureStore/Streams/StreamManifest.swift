@@ -9,12 +9,13 @@ struct StreamManifest: Sendable {
     static let pieceLength = (64 << 10) - 16 - RecordCipher.overhead - 24
     static let name = Array("internal\0pieces".utf8)
     static let pendingName = Array("internal\0pending".utf8)
+    static let idLength = 16
 
     let id: [UInt8]
     var length: UInt64
     var pieces: UInt64
 
-    static func new() -> StreamManifest { StreamManifest(id: SystemRandom.bytes(16), length: 0, pieces: 0) }
+    static func new() -> StreamManifest { StreamManifest(id: SystemRandom.bytes(idLength), length: 0, pieces: 0) }
 
     private init(id: [UInt8], length: UInt64, pieces: UInt64) {
         self.id = id
@@ -116,9 +117,35 @@ extension WriteTransaction {
     /// Removes the pieces of streams that a crash interrupted.
     func abandonPendingStreams() throws(StoreError) {
         let cipher = ring.pendingCipher
+        var damaged: Set<[UInt8]> = []
         for (place, record) in try records(of: cipher.identifier) {
-            try abandon(cipher.open(record, at: place).key)
+            if let id = try pendingStream(record, at: place) { try abandon(id) } else { damaged.insert(place) }
         }
+        for id in try streams(pendingAt: damaged) { try abandon(id) }
+        // A record whose place was damaged too leads to no stream, and is removed alone.
+        for place in damaged { try replace(nil, at: place, in: cipher) }
         try mendSummary(ofEmpty: cipher, named: StreamManifest.pendingName)
+    }
+
+    /// The stream that a record in the list of unfinished ones names; nil if it does not verify.
+    private func pendingStream(_ record: [UInt8], at place: [UInt8]) throws(StoreError) -> [UInt8]? {
+        do throws(StoreError) { return try ring.pendingCipher.open(record, at: place).key } catch {
+            guard error.code == .damaged else { throw error }
+            return nil
+        }
+    }
+
+    /// The streams with stored pieces whose records in the list of unfinished ones lie at the given places: a damaged
+    /// record no longer names its stream, but its place depends on it.
+    private func streams(pendingAt places: Set<[UInt8]>) throws(StoreError) -> Set<[UInt8]> {
+        guard !places.isEmpty else { return [] }
+        let (pieces, pending) = (ring.pieceCipher.identifier, ring.pendingCipher)
+        var ids: Set<[UInt8]> = []
+        try unsafe tree.scan(from: pieces) { place, _ throws(StoreError) in
+            guard unsafe place.starts(with: pieces) else { return false }
+            unsafe ids.insert(Array(place.dropFirst(pieces.count).prefix(StreamManifest.idLength)))
+            return true
+        }
+        return ids.filter { places.contains(pending.place(of: $0)) }
     }
 }

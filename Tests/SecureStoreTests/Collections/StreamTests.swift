@@ -115,6 +115,34 @@ import Testing
         #expect(try await again.verify().isSound)
     }
 
+    @Test func aDamagedRecordOfAnUnfinishedStreamIsRemovedByTheNextOpenWithThePiecesOfAll() async throws {
+        let fixture = try StoreFixture()
+        let store = try await fixture.open()
+        let blobs: StoreCollection<String, [UInt8]> = store.collection("b", of: [UInt8].self)
+        try await store.write(source(200_000, by: 100_000), for: "a", in: blobs)
+        let manifests = (0..<3).map { _ in StreamManifest.new() }
+        try await store.write { transaction in
+            for manifest in manifests {
+                try transaction.begin(manifest)
+                for number in UInt64(0)..<3 { try transaction.putPiece([7], number: number, of: manifest) }
+            }
+        }
+        for manifest in manifests.prefix(2) {
+            try await store.flipTag(at: store.ring.pendingCipher.place(of: manifest.id))
+        }
+        #expect(try store.statistics().records == 5 + 3 * 4)
+        store.close()
+        let again = try await fixture.open()
+        try await again.write { _ in }
+        #expect(try again.statistics().records == 5, "only the value is left")
+        let kept: StoreCollection<String, [UInt8]> = again.collection("b", of: [UInt8].self)
+        #expect(try again.read { try $0.value(for: "a", in: kept) } == bytes(0..<200_000))
+        #expect(try await again.verify().isSound)
+        #expect(try await again.backup(to: "\(fixture.path)/backup").isSound)
+        try await again.rotateDataKey()
+        try await again.finishRotation()
+    }
+
     @Test func aStreamThatIsGivenUpLosesThePiecesOfThisAndOfEarlierTransactions() async throws {
         let fixture = try StoreFixture()
         let store = try await fixture.open()
