@@ -605,7 +605,8 @@ let package = Package(
 
         // A service that takes Kerberos tokens, with channel bindings.
         .executableTarget(
-            name: "GSSAcceptor", path: "Tests/GSSAcceptor", linkerSettings: [.linkedLibrary("gssapi_krb5")]),
+            name: "GSSAcceptor", path: "Tests/GSSAcceptor",
+            linkerSettings: [.linkedLibrary("gssapi_krb5"), .linkedLibrary("krb5")]),
 
         // A server of libmicrohttpd that asks for Digest.
         .executableTarget(

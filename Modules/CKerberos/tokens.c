@@ -35,26 +35,36 @@ static int32_t hash(krb5_context context, const sk_token_options *options, uint8
     return code;
 }
 
+// A ticket that the service may use, as a KRB-CRED without times or numbers of its own. RFC 4121 §4.1.1.1 wants it
+// sealed by the session key. The library takes the subkey, which some services do not try, while there is one.
+static int32_t make_delegation(krb5_context context, krb5_auth_context auth, const sk_ticket *ticket, krb5_data *out) {
+    krb5_key subkey = NULL;
+    int32_t code = krb5_auth_con_getsendsubkey_k(context, auth, &subkey);
+    if (code) return code;
+    krb5_int32 flags = 0;
+    krb5_auth_con_getflags(context, auth, &flags);
+    krb5_auth_con_setflags(context, auth, 0);
+    krb5_auth_con_setsendsubkey_k(context, auth, NULL);
+    krb5_data *made = NULL;
+    code = krb5_mk_1cred(context, auth, (krb5_creds *)&ticket->creds, &made, NULL);
+    krb5_auth_con_setsendsubkey_k(context, auth, subkey);
+    krb5_k_free_key(context, subkey);
+    krb5_auth_con_setflags(context, auth, flags);
+    if (code) return code;
+    *out = *made;
+    free(made);
+    if (out->length <= 0xffff) return 0;
+    krb5_free_data_contents(context, out);
+    return KRB5KRB_ERR_FIELD_TOOLONG;
+}
+
 // RFC 4121 §4.1.1.
 static krb5_error_code make_checksum(krb5_context context, krb5_auth_context auth, void *data, krb5_data **out) {
     checksum *sum = data;
     krb5_data message = {0};
     if (sum->options->delegated != NULL) {
-        // RFC 4121 §4.1.1.1: by the session key, and without times or numbers of its own.
-        krb5_int32 flags = 0;
-        krb5_auth_con_getflags(context, auth, &flags);
-        krb5_auth_con_setflags(context, auth, 0);
-        krb5_data *made = NULL;
-        int32_t code =
-            krb5_mk_1cred(context, auth, (krb5_creds *)&sum->options->delegated->creds, &made, NULL);
-        krb5_auth_con_setflags(context, auth, flags);
+        int32_t code = make_delegation(context, auth, sum->options->delegated, &message);
         if (code) return code;
-        message = *made;
-        free(made);
-        if (message.length > 0xffff) {
-            krb5_free_data_contents(context, &message);
-            return KRB5KRB_ERR_FIELD_TOOLONG;
-        }
     }
     size_t count = 24 + (message.length ? 4 + message.length : 0);
     sum->bytes = calloc(1, count);

@@ -22,6 +22,8 @@ struct AcceptorTests {
         var code: [UInt8] = []
         var flags = 0
         var isDelegated = false
+        /// Whether the delegated ticket opens by the session key alone.
+        var isSealedBySessionKey = false
         var failure = ""
     }
 
@@ -57,10 +59,11 @@ struct AcceptorTests {
         ).outcome()
         let words = outcome.output.split(whereSeparator: \.isWhitespace)
         try #require(words.count > 1, "\(outcome)")
-        guard words[0] == "accepted", words.count == 6 else { return Verdict(failure: outcome.output) }
+        guard words[0] == "accepted", words.count == 7 else { return Verdict(failure: outcome.output) }
         return Verdict(
             user: String(words[1]), token: Self.bytes(words[2]), code: Self.bytes(words[3]),
-            flags: Int(words[4], radix: 16) ?? 0, isDelegated: words[5] == "1")
+            flags: Int(words[4], radix: 16) ?? 0, isDelegated: words[5] == "1",
+            isSealedBySessionKey: words[6] == "1")
     }
 
     private func realm(_ service: String = "") async throws -> (TestKDC, String) {
@@ -172,6 +175,23 @@ struct AcceptorTests {
             let verdict = try await accept(proof, keytab, kdc)
             #expect(verdict.isDelegated && verdict.flags & 1 == 1)
         }
+        await app.loading.shutdown()
+    }
+
+    /// As RFC 4121 §4.1.1.1 has it. Acceptors of MIT Kerberos and Heimdal try the subkey too, others refuse the token.
+    @Test func aDelegatedTicketIsSealedByTheSessionKey() async throws {
+        let (kdc, keytab) = try await realm("+ok_as_delegate")
+        let app = try KerberosApp([kdc])
+        try await app.kerberos.allowDelegation(true)
+        let tickets = try await app.ticket("localhost", "ann@EXAMPLE.TEST", "secret")
+        let delegated = try #require(tickets.delegated)
+        let proof = try ServiceProof(tickets.service, binding: nil, delegated: delegated)
+        let verdict = try await accept(proof, keytab, kdc)
+        #expect(verdict.isDelegated && verdict.isSealedBySessionKey, "\(verdict)")
+        // The service's answer and its codes go by the subkey as before.
+        let answer = try NegotiateSignature.answer(in: Base64.encode(verdict.token))
+        #expect(proof.isAnswered(by: answer.reply))
+        #expect(proof.isSigned(Array("message".utf8), with: verdict.code))
         await app.loading.shutdown()
     }
 
