@@ -13,6 +13,8 @@ extension Authorization {
     @discardableResult
     public func authorize() async throws(AuthorizationError) -> AuthorizationState {
         guard identity != nil else { throw AuthorizationError(.notActivated, "Activate first.") }
+        authorizations += 1
+        defer { authorizations -= 1 }
         let before = state
         if before == .notAuthorized || before == .authorizing(.enrolling) {
             setState(.authorizing(.fetchingConfiguration))
@@ -39,6 +41,10 @@ extension Authorization {
         }
         return state
     }
+
+    /// Whether a configuration may open the gate. For the first time, only the app's own call opens it; from then on,
+    /// and after a stored withdrawal, the administrator's word does.
+    private var mayOpen: Bool { authorizations > 0 || gate.isDecided }
 
     /// Whether there is a stored configuration. One from a backup may be older than a withdrawal.
     private var mayUseLease: Bool { document != nil && !records.store.isRestored }
@@ -113,6 +119,10 @@ extension Authorization {
         guard let document, let identity else { return }
         published.withLock { $0.document = document }
         let verdict = Verdict.state(of: document, decisions: decisions, at: leaseTime)
+        guard verdict != .authorized || mayOpen else {
+            if isFresh { await storeConfiguration() }
+            return
+        }
         if verdict == .authorized {
             let last = try? gate.policy().policy.rules
             gate.open(Gate.Policy(document, identity: identity.clientIdentity, mark: mark, after: last))

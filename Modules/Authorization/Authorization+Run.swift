@@ -9,6 +9,9 @@ extension Authorization {
     /// Keeps the authorization current until the task is cancelled or ``shutdown()`` is called: receives the gateway's
     /// events, fetches the configuration at half its lease, renews the identity and ends the lease on time.
     ///
+    /// It opens nothing before ``authorize()`` is called, or after a call that ended in another error than `withdrawn`.
+    /// It carries out a withdrawal, and opens again when one is lifted, also one that was stored before the start.
+    ///
     /// If it starts before the activation, it waits for that. Call it once.
     public func run() async {
         await withTaskGroup(of: Bool.self) { group in

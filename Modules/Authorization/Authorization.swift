@@ -36,6 +36,8 @@ public actor Authorization {
     var identity: IdentityRecord?
     /// Whether ``activate(link:version:waits:)`` goes on: a second one would set the state and the identity under it.
     var isActivating = false
+    /// How many calls of ``authorize()`` are at work: what is fetched meanwhile, by any task, may open the gate.
+    var authorizations = 0
     /// One renewal at a time: the gateway takes a second one, with another key, for that of a copied store.
     var renewalTurns = Turns(limit: 1)
     var document: ConfigurationDocument?

@@ -19,6 +19,70 @@ import Testing
         #expect(authorization.configuration.application?.config == "new")
     }
 
+    /// An activated app after a restart, and the gateway's next word for it.
+    private func restarted(
+        _ change: (inout ConfigurationDocument) -> Void
+    ) async throws -> (Fixture, Authorization) {
+        let fixture = try Fixture(clock: TestClock(lasts: true))
+        let (_, store) = try await fixture.activated()
+        fixture.gateway.change(change)
+        return (fixture, try fixture.authorization(on: store))
+    }
+
+    @Test("Without authorize() it fetches and stores, and opens nothing") func opensNothing() async throws {
+        let (fixture, authorization) = try await restarted { $0.application.config = "new" }
+        let epoch = fixture.gateway.state.withLock { $0.configuration.epoch }
+        let running = Task { await authorization.run() }
+        // Sent when all that follows from the new configuration is done.
+        let report = "\(ControlAPI.Path.storedConfiguration)?stored=\(epoch)"
+        #expect(try await eventually { fixture.gateway.sent.contains { $0.target == report } })
+        #expect(authorization.configuration.application?.config == "new")
+        #expect(authorization.state == .notAuthorized)
+        #expect(throws: AccessDenied(.notAuthorized)) { try authorization.checkAuthorized() }
+        #expect(try await authorization.authorize() == .authorized)
+        try authorization.checkAuthorized()
+        authorization.shutdown()
+        await running.value
+    }
+
+    @Test("Without authorize() a withdrawal holds at once") func withdrawsAtOnce() async throws {
+        let (fixture, authorization) = try await restarted { document in
+            document.status = .blocked
+            document.code = .blocked
+        }
+        let running = Task { await authorization.run() }
+        #expect(try await eventually { authorization.state == .locked(.blocked) })
+        #expect(throws: AccessDenied(.withdrawn, code: .blocked)) { try authorization.checkAuthorized() }
+        authorization.shutdown()
+        await running.value
+        withExtendedLifetime(fixture) {}
+    }
+
+    /// The gateway leaves the fetch of `authorize()` without an answer, and answers the one of `run()`.
+    @Test("What it fetches opens for an authorize() that is at work") func opensForAuthorize() async throws {
+        let (fixture, authorization) = try await restarted { $0.application.config = "new" }
+        let (isAsked, mayAnswer, fetches) = (Signal(), Signal(), Lock(0))
+        fixture.gateway.state.withLock { state in
+            state.holds[ControlAPI.Path.configuration] = {
+                let number = fetches.withLock { count -> Int in
+                    count += 1
+                    return count
+                }
+                guard number == 1 else { return }
+                isAsked.fire()
+                await mayAnswer.wait()
+            }
+        }
+        let authorizing = Task { try await authorization.authorize() }
+        await isAsked.wait()
+        let running = Task { await authorization.run() }
+        #expect(try await eventually { authorization.state == .authorized })
+        mayAnswer.fire()
+        #expect(try await authorizing.value == .authorized)
+        authorization.shutdown()
+        await running.value
+    }
+
     @Test("A displaced stream stays away for a minute") func replaced() async throws {
         let fixture = try Fixture(clock: TestClock(lasts: true))
         let (authorization, _) = try await fixture.activated()
