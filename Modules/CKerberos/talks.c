@@ -119,3 +119,17 @@ int32_t sk_talk_ticket(sk_talk *talk, sk_ticket **out) {
                                          : krb5_tkt_creds_get_creds(talk->krb5, talk->ask, &creds);
     return code ? code : sk_adopt(talk->krb5, &creds, out);
 }
+
+int sk_is_served(const uint8_t *answer, size_t count) {
+    // RFC 4120 §5.4.2.
+    enum { as_rep = 0x6b, tgs_rep = 0x6d };
+    if (count == 0) return 0;
+    if (answer[0] == as_rep || answer[0] == tgs_rep) return 1;
+    krb5_data data = {.length = (unsigned)count, .data = (char *)answer};
+    krb5_error *error = NULL;
+    // Refuses everything else than a KRB-ERROR. Neither of the two looks at the context.
+    if (krb5_rd_error(NULL, &data, &error)) return 0;
+    int is_served = error->error != KRB5KDC_ERR_SVC_UNAVAILABLE - ERROR_TABLE_BASE_krb5;
+    krb5_free_error(NULL, error);
+    return is_served;
+}

@@ -231,6 +231,36 @@ struct RealmTests {
         await app.loading.shutdown()
     }
 
+    /// Error 29 is that of a KDC whose database cannot be read. The other bytes are those of another program there.
+    @Test(arguments: [KDCError.message(29), [1, 2, 3, 4], [0x7e, 0]])
+    func theNextKDCIsAskedWhereOneDoesNotServe(answer: [UInt8]) async throws {
+        let kdc = try await realm()
+        let failing = try TestServer { connection in
+            _ = connection.read()
+            connection.write(KDCClient.framed(answer))
+        }
+        let servers = [try failing.endpoint, try Endpoint("127.0.0.1:\(kdc.port)")]
+        let app = try KerberosApp([], others: ["EXAMPLE.TEST": servers])
+        #expect(try await app.ticket("localhost", "ann@EXAMPLE.TEST", "secret").isNew)
+        #expect(failing.acceptedConnections == 1, "it is not asked first for the other messages")
+        await app.loading.shutdown()
+    }
+
+    /// Errors of the request are the realm's answer, which another KDC would only repeat.
+    @Test func anErrorOfTheRequestIsAnAnswer() async throws {
+        let refusing = try TestServer { connection in
+            _ = connection.read()
+            connection.write(KDCClient.framed(KDCError.message(6)))
+        }
+        let other = try TestServer { $0.awaitEnd() }
+        let app = try KerberosApp([], others: ["EXAMPLE.TEST": [try refusing.endpoint, try other.endpoint]])
+        await #expect(throws: KerberosError(.unknownUser, "")) {
+            try await app.ticket("localhost", "ann@EXAMPLE.TEST", "secret")
+        }
+        #expect(other.acceptedConnections == 0)
+        await app.loading.shutdown()
+    }
+
     @Test func manyLoadsWaitForASilentKDCTogether() async throws {
         let silent = try TestServer { $0.awaitEnd() }
         let app = try KerberosApp([], timeout: .seconds(1), others: ["SILENT.TEST": [try silent.endpoint]])
@@ -294,7 +324,7 @@ struct RealmTests {
             }
             _ = connection.read()
             // The message that follows the hashing gets no answer.
-            if number == 1 { connection.write(KDCClient.framed(Self.demand(hashedTimes: [0, 0x10, 0, 0]))) }
+            if number == 1 { connection.write(KDCClient.framed(KDCError.demand(hashedTimes: [0, 0x10, 0, 0]))) }
         }
         let app = try KerberosApp([], others: ["EXAMPLE.TEST": [try server.endpoint]])
         let waiting = Task { try await app.ticket("localhost", "ann@EXAMPLE.TEST", "secret") }
@@ -311,7 +341,7 @@ struct RealmTests {
             _ = connection.read()
             // On the server's own thread: the time that a slow KDC takes.
             usleep(3_000_000)
-            connection.write(KDCClient.framed(Self.demand(hashedTimes: [0, 0, 0x10, 0])))
+            connection.write(KDCClient.framed(KDCError.demand(hashedTimes: [0, 0, 0x10, 0])))
         }
         let app = try KerberosApp([], timeout: .seconds(5), others: ["EXAMPLE.TEST": [try server.endpoint]])
         do {
@@ -334,28 +364,6 @@ struct RealmTests {
         }
         #expect(server.acceptedConnections == 0)
         await connector.shutdown()
-    }
-
-    /// KRB-ERROR (RFC 4120 §5.9.1): the time has to be sent encrypted with the password's key, of AES-256.
-    ///
-    /// - Parameter count: how often the password is hashed, four bytes (RFC 3962 §4).
-    private static func demand(hashedTimes count: [UInt8]) -> [UInt8] {
-        func number(_ value: UInt8) -> [UInt8] { DERWriter.element(0x02, [value]) }
-        func text(_ text: String) -> [UInt8] { DERWriter.element(0x1b, Array(text.utf8)) }
-        func part(_ number: UInt8, _ contents: [UInt8]) -> [UInt8] { DERWriter.element(0xa0 + number, contents) }
-        func sequence(_ contents: [UInt8]) -> [UInt8] { DERWriter.element(0x30, contents) }
-        func bytes(_ contents: [UInt8]) -> [UInt8] { DERWriter.element(0x04, contents) }
-        func data(_ kind: UInt8, _ value: [UInt8]) -> [UInt8] {
-            sequence(part(1, number(kind)) + part(2, bytes(value)))
-        }
-        let keys = sequence(sequence(part(0, number(18)) + part(1, text("salt")) + part(2, bytes(count))))
-        let names = sequence(text("krbtgt") + text("EXAMPLE.TEST"))
-        var fields = part(0, number(5)) + part(1, number(30))
-        fields += part(4, DERWriter.element(0x18, Array("20300101000000Z".utf8))) + part(5, number(0))
-        fields += part(6, number(25)) + part(9, text("EXAMPLE.TEST"))
-        fields += part(10, sequence(part(0, number(2)) + part(1, names)))
-        fields += part(12, bytes(sequence(data(19, keys) + data(2, []))))
-        return DERWriter.element(0x7e, sequence(fields))
     }
 
     /// Another realm's KDC answers for this one.

@@ -71,6 +71,9 @@ int32_t sk_talk_step(
     sk_talk *_Nonnull talk, const uint8_t *_Nullable answer, size_t count, sk_bytes *_Nonnull message,
     sk_bytes *_Nonnull realm, int *_Nonnull is_done);
 int32_t sk_talk_ticket(sk_talk *_Nonnull talk, sk_ticket *_Nullable *_Nonnull out);
+/// Whether bytes are the answer of a KDC that serves. If they are neither a ticket nor an error of Kerberos, or are the
+/// error that the service is not available, another KDC may have a better answer.
+int sk_is_served(const uint8_t *_Nullable answer, size_t count);
 
 /// Sends a message to a realm's KDC and waits for the answer, which is allocated with malloc; not 0 where there is none.
 typedef int32_t (*sk_send)(

@@ -1,3 +1,4 @@
+internal import CKerberos
 internal import SallyportBase
 package import SallyportCore
 internal import SallyportLoading
@@ -26,7 +27,7 @@ struct KDCClient: Sendable {
     /// When a ticket that is requested now must be there.
     var deadline: ContinuousClock.Instant { .now + timeout }
 
-    /// The first answer of a KDC.
+    /// The first answer of a KDC that serves; if none does, what the last one said that answered at all.
     ///
     /// - Parameter deadline: of the ticket for which the message is sent. After it, none is sent.
     /// - Throws: ``KerberosError/Code-swift.struct/kdcUnreachable``, with the last KDC's failure.
@@ -57,19 +58,27 @@ struct KDCClient: Sendable {
             return .failure(error)
         }
         var last = LoadError(.cannotFindHost, at: .routing, "The realm is not listed, and is not a host name.")
+        // For krb5, which names the error if no other KDC has a better answer.
+        var useless: [UInt8]?
         for (index, server) in order.servers.enumerated() {
             let share = order.share(of: deadline - .now, at: index)
             switch await exchange(message, with: server, until: .now + share) {
-            case .success(let answer):
+            case .success(let answer) where Self.isServed(answer):
                 await answering.answered(server, of: realm)
                 return .success(answer)
+            case .success(let answer): useless = answer
             case .failure(let error): last = error
             }
             if Task.isCancelled { return .failure(.cancelled()) }
             await answering.failed(server, of: realm)
-            if [.notAuthorized, .withdrawn].contains(last.code) { break }
+            if [.notAuthorized, .withdrawn].contains(last.code) { return .failure(last) }
         }
+        if let useless { return .success(useless) }
         return .failure(last)
+    }
+
+    private static func isServed(_ answer: [UInt8]) -> Bool {
+        unsafe answer.withUnsafeBufferPointer { answer in unsafe sk_is_served(answer.baseAddress, answer.count) != 0 }
     }
 
     private func exchange(
