@@ -76,7 +76,7 @@ public actor Authorization {
     /// let store = try await SecureStore.open(at: "/var/lib/report", protectedBy: .systemdCredential("sallyport"))
     /// let authorization = try Authorization.open(store: store)
     /// try await authorization.authorize()
-    /// let sockets = SocketSystem(gate: authorization)
+    /// let sockets = SocketSystem(gate: authorization, decisions: authorization)
     /// ```
     ///
     /// For programs that compose the modules themselves; `Sallyport.open` does this and more. The caller owns the store

@@ -17,8 +17,16 @@ public final class SocketSystem: InstancePart {
     private let logger: Logger
 
     /// Sockets whose access is decided by an `Authorization` or another gate.
-    public convenience init(gate: any AccessGate, logger: Logger = Logger(label: "sallyport.socket")) {
-        self.init(connector: Connector(gate: gate), ownsConnector: true, logger: logger)
+    ///
+    /// - Parameters:
+    ///   - gate: says whether and how the app may connect.
+    ///   - decisions: the chains that the app trusts for good, which are taken here too; usually the `Authorization`
+    ///     again. If nil, no socket takes them.
+    ///   - logger: for how connections are made, at `debug`.
+    public convenience init(
+        gate: any AccessGate, decisions: (any DecisionStore)? = nil, logger: Logger = Logger(label: "sallyport.socket")
+    ) {
+        self.init(connector: Connector(gate: gate, decisions: decisions), ownsConnector: true, logger: logger)
     }
 
     /// Sockets that share a connector, and its gate, with other parts of an instance.

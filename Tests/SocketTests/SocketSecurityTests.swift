@@ -56,6 +56,28 @@ struct SocketSecurityTests {
         #expect(try await failure(server) { $0.disabled = [.host, .peer] } == nil)
     }
 
+    /// The chain that an app trusts for good, at each server.
+    private struct TrustedChain: DecisionStore {
+        let chain: ChainFingerprint
+
+        func trustedChain(at endpoint: Endpoint) async -> ChainFingerprint? { chain }
+        func trust(_ chain: ChainFingerprint, at endpoint: Endpoint) async throws(LoadError) {}
+        func forgetTrust(at endpoint: Endpoint) async throws(LoadError) -> Bool { false }
+    }
+
+    @Test func aChainThatTheAppTrustsForGoodIsTaken() async throws {
+        let authority = try TestAuthority(name: "Other")
+        let tls = try TestTLS(authority.server(names: ["localhost"], addresses: [.v4(0x7f00_0001)]))
+        let server = try TestServer { if let client = tls.accept($0) { client.write("x"); _ = client.read() } }
+        let error = try await failure(server)
+        #expect(error?.code == .serverNotTrusted)
+        let chain = try #require((error?.underlying as? ServerTrustEvaluation)?.fingerprint)
+        let sockets = SocketSystem(gate: world.gate, decisions: TrustedChain(chain: chain))
+        let connection = try await sockets.connect(to: server.endpoint, isSecure: true, app.configuration())
+        #expect(try await connection.read() == Array("x".utf8))
+        await sockets.shutdown()
+    }
+
     @Test func aPinnedServerNeedsItsKey() async throws {
         let identity = try world.origin.server(names: ["localhost"], addresses: [.v4(0x7f00_0001)])
         let tls = TestTLS(identity)

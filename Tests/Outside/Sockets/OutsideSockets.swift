@@ -16,7 +16,7 @@ struct OutsideSockets {
         let (directory, link, echo) = (argument(1, usage), argument(2, usage), argument(3, usage))
         let store = try await SecureStore.open(at: "\(directory)/store", protectedBy: .keyFile("\(directory)/key"))
         let authorization = try Authorization.open(store: store)
-        let sockets = SocketSystem(gate: authorization)
+        let sockets = SocketSystem(gate: authorization, decisions: authorization)
         let parts = InstanceParts(of: authorization, [sockets])
         try await authorization.activate(link: link)
 
