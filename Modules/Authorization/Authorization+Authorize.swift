@@ -171,21 +171,26 @@ extension Authorization {
     /// one, even if the older one is written last. What the store does not take now, ``run()`` stores later.
     func storeConfiguration() async {
         guard let text = unstored, let adopted = document else { return }
+        let decisions = decisions
         do {
             try await records.setConfiguration(
                 text, of: adopted, mark: mark, gatewayMark: gatewayMark, decisions: decisions)
             try records.store.acceptRestore()
             // Otherwise a newer one was adopted meanwhile, which is not stored yet.
-            if document == adopted { unstored = nil }
+            if document == adopted { (unstored, storedDecisions) = (nil, decisions) }
             hasStoringFailed = false
         } catch {
-            // Tried again every 5 s: the log is told once.
-            logger.log(
-                level: hasStoringFailed ? .debug : .error, "the configuration could not be stored",
-                metadata: ["error": "\(error)"])
-            hasStoringFailed = true
-            storing.yield()
+            storeLater("the configuration", after: error)
         }
+    }
+
+    /// Has ``run()`` store it, which it tries every 5 s: the log has one error.
+    func storeLater(_ what: String, after error: any Error) {
+        logger.log(
+            level: hasStoringFailed ? .debug : .error, "\(what) could not be stored",
+            metadata: ["error": "\(error)"])
+        hasStoringFailed = true
+        storing.yield()
     }
 
     /// Drops what a wipe must destroy, as soon as the wipe is known. The event stream has the private key too: it ends.

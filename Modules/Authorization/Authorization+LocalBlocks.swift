@@ -30,6 +30,9 @@ extension Authorization {
     /// Locks like the administrator: the data is kept but inaccessible until the administrator locks and unlocks the
     /// instance. The app must fetch its configuration between the two, as it does at once while ``run()`` runs: a lock
     /// of which it hears nothing lifts nothing. Does nothing after a wipe, which leaves nothing to lock.
+    ///
+    /// - Throws: ``AuthorizationError/Code/store`` if the store does not take the lock. It holds all the same, and
+    ///   ``run()`` stores it as soon as it can; a process that is ended before that starts without it.
     public func executeRemoteLock() async throws(AuthorizationError) {
         guard !isWithdrawnForGood else { return }
         decisions.isLocked = true
@@ -57,10 +60,18 @@ extension Authorization {
         }
     }
 
-    /// Stores the decisions, and publishes the blocks among them.
+    /// Stores the decisions, and publishes the blocks among them. What the store does not take now, ``run()`` stores
+    /// later.
     func storeDecisions() async throws(AuthorizationError) {
-        let blocks = decisions.blocks
-        published.withLock { $0.blocks = blocks }
-        try await records.setDecisions(decisions)
+        let decisions = decisions
+        published.withLock { $0.blocks = decisions.blocks }
+        do throws(AuthorizationError) {
+            try await records.setDecisions(decisions)
+        } catch {
+            storeLater("the app's own decisions", after: error)
+            throw error
+        }
+        storedDecisions = decisions
+        hasStoringFailed = false
     }
 }

@@ -211,13 +211,23 @@ extension Authorization {
     /// without a gateway, since a process that is started again knows only what is stored.
     private func followStorings() async -> Bool {
         for await _ in storings {
-            while !Task.isCancelled, unstored != nil {
+            while !Task.isCancelled, unstored != nil || hasUnstoredDecisions {
                 guard (try? await clock.sleep(for: Backoff.retry(using: &random))) != nil else { return false }
-                await storeConfiguration()
-                if unstored == nil { await acknowledgeConfiguration(within: Patience(.seconds(10))) }
+                await storeAgain()
             }
         }
         return false
+    }
+
+    /// Not after a wipe, which leaves no identity that they could be of.
+    private var hasUnstoredDecisions: Bool { identity != nil && decisions != storedDecisions }
+
+    /// The decisions first: there may be room for them, and none for a configuration.
+    private func storeAgain() async {
+        if hasUnstoredDecisions { try? await storeDecisions() }
+        guard unstored != nil else { return }
+        await storeConfiguration()
+        if unstored == nil { await acknowledgeConfiguration(within: Patience(.seconds(10))) }
     }
 
     // MARK: Time

@@ -22,7 +22,7 @@ public actor Authorization {
     nonisolated let hint: AsyncStream<Void>.Continuation
     nonisolated let renewals: AsyncStream<Void>
     nonisolated let renewal: AsyncStream<Void>.Continuation
-    /// Each time that the store did not take a configuration.
+    /// Each time that the store did not take a configuration, or decisions.
     nonisolated let storings: AsyncStream<Void>
     nonisolated let storing: AsyncStream<Void>.Continuation
 
@@ -43,12 +43,14 @@ public actor Authorization {
     var document: ConfigurationDocument?
     /// The signed text of ``document`` until it is stored.
     var unstored: [UInt8]?
-    /// Whether the store did not take the last configuration that it was given.
+    /// Whether the store did not take what it was given last: a configuration, or decisions.
     var hasStoringFailed = false
     /// The configuration whose values the app knows: the last one while it was authorized, since events of changes are
     /// sent only then.
     var told: ConfigurationDocument?
     var decisions: LocalDecisions
+    /// What the store has of ``decisions``.
+    var storedDecisions: LocalDecisions
     /// What a lease runs by: it keeps the latest time that the wall clock has shown, until the next configuration.
     var mark: TimeMark
     /// What signers are judged by: the gateway's word and the running time of the machine alone. A wall clock that was
@@ -130,7 +132,7 @@ public actor Authorization {
         (renewals, renewal) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
         (storings, storing) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
         identity = contents.identity
-        decisions = contents.decisions
+        (decisions, storedDecisions) = (contents.decisions, contents.decisions)
         let stored = contents.mark ?? TimeMark(time: 0, uptime: clock.uptime)
         // Renewed, so that after a restart of the machine the time counts from the new start.
         mark = TimeMark(time: stored.leaseTime(wall: clock.wall, uptime: clock.uptime), uptime: clock.uptime)

@@ -51,35 +51,59 @@ import Testing
         withExtendedLifetime(observation) {}
     }
 
-    /// The store is full when the block comes, and has room later. The gateway does not answer any more by then.
+    // MARK: A store that is full, and has room later
+
+    /// An activated app's store of 1 MiB, most of which ballast takes.
+    private struct CrowdedStore {
+        let authorization: Authorization
+        let store: SecureStore
+        private let ballast: StoreCollection<String, [UInt8]>
+
+        init(_ fixture: Fixture) async throws {
+            var options = StoreOptions()
+            options.maximumSize = 1 << 20
+            let store = try await fixture.store(options)
+            let ballast: StoreCollection<String, [UInt8]> = store.collection("ballast", of: [UInt8].self)
+            (self.store, self.ballast) = (store, ballast)
+            authorization = try fixture.authorization(on: store)
+            try await authorization.activate(link: fixture.gateway.link())
+            try await store.write { try $0.set([UInt8](repeating: 7, count: 640 << 10), for: "large", in: ballast) }
+        }
+
+        func makeRoom() async throws {
+            let ballast = ballast
+            try await store.write { try $0.removeAll(from: ballast) }
+            // The store uses the freed pages again after the next commit.
+            for _ in 0..<2 { try await store.write { try $0.set([1], for: "small", in: ballast) } }
+        }
+    }
+
+    /// From now on the gateway gives no configuration. Its event stream stays open.
+    private func silence(_ gateway: FakeGateway) {
+        gateway.state.withLock { state in
+            state.stream = BodyPipe()
+            state.holds[ControlAPI.Path.configuration] = { _ = try? await Task.sleep(for: .seconds(3600)) }
+        }
+    }
+
+    /// The gateway does not answer any more when there is room.
     @Test func aWithdrawalThatCouldNotBeStoredIsStoredOnceThereIsRoom() async throws {
         let mayRetry = Signal()
         let fixture = try Fixture(clock: TestClock(lasts: true, mayRetry: mayRetry))
-        var options = StoreOptions()
-        options.maximumSize = 1 << 20
-        let store = try await fixture.store(options)
-        let authorization = try fixture.authorization(on: store)
-        try await authorization.activate(link: fixture.gateway.link())
-        let ballast: StoreCollection<String, [UInt8]> = store.collection("ballast", of: [UInt8].self)
-        try await store.write { try $0.set([UInt8](repeating: 7, count: 640 << 10), for: "large", in: ballast) }
+        let crowded = try await CrowdedStore(fixture)
+        let (authorization, store, clock) = (crowded.authorization, crowded.store, fixture.clock)
         // In base64 it is larger than the 384 KiB that the ballast leaves, and smaller than the ballast.
         let filler = JSONValue.object(["filler": .string(String(repeating: "x", count: 340 << 10))])
         fixture.gateway.change { $0.policy = filler }
         say(.blocked, .blocked, through: fixture.gateway)
         _ = try? await authorization.authorize()
         #expect(authorization.state == .locked(.blocked))
-        #expect(try StoredAuthorization.read(from: store, clock: fixture.clock).state == .authorized)
-        fixture.gateway.state.withLock { state in
-            state.stream = BodyPipe()
-            state.holds[ControlAPI.Path.configuration] = { _ = try? await Task.sleep(for: .seconds(3600)) }
-        }
+        #expect(try StoredAuthorization.read(from: store, clock: clock).state == .authorized)
+        silence(fixture.gateway)
         let running = Task { await authorization.run() }
-        #expect(try await eventually { fixture.clock.sleeps.contains { TestClock.retry.contains($0) } })
-        try await store.write { try $0.removeAll(from: ballast) }
-        // The store uses the freed pages again after the next commit.
-        for _ in 0..<2 { try await store.write { try $0.set([1], for: "small", in: ballast) } }
+        #expect(try await eventually { clock.sleeps.contains { TestClock.retry.contains($0) } })
+        try await crowded.makeRoom()
         mayRetry.fire()
-        let clock = fixture.clock
         #expect(
             try await eventually {
                 try StoredAuthorization.read(from: store, clock: clock).state == .locked(.blocked)
@@ -89,6 +113,38 @@ import Testing
         authorization.shutdown()
         await running.value
     }
+
+    /// A block of the app's own, which is stored with its lock, is what there is no room for.
+    @Test func theAppsOwnLockThatCouldNotBeStoredIsStoredOnceThereIsRoom() async throws {
+        let mayRetry = Signal()
+        let fixture = try Fixture(clock: TestClock(lasts: true, mayRetry: mayRetry))
+        let crowded = try await CrowdedStore(fixture)
+        let (authorization, store, clock) = (crowded.authorization, crowded.store, fixture.clock)
+        // 1,024 characters of 441 bytes: more than the 384 KiB that the ballast leaves, and less than the ballast.
+        let character = "e" + String(repeating: "\u{301}", count: 220)
+        let long = String(repeating: character, count: 1024)
+        await #expect(throws: AuthorizationError.self) {
+            try await authorization.executeBlock(id: "long", title: "", message: long)
+        }
+        let error = await #expect(throws: AuthorizationError.self) { try await authorization.executeRemoteLock() }
+        #expect(error?.code == .store)
+        #expect(authorization.state == .locked(.remoteLockout))
+        #expect(try StoredAuthorization.read(from: store, clock: clock).state == .authorized)
+        silence(fixture.gateway)
+        let running = Task { await authorization.run() }
+        #expect(try await eventually { clock.sleeps.contains { TestClock.retry.contains($0) } })
+        try await crowded.makeRoom()
+        mayRetry.fire()
+        #expect(
+            try await eventually {
+                try StoredAuthorization.read(from: store, clock: clock).state == .locked(.remoteLockout)
+            })
+        authorization.shutdown()
+        await running.value
+        #expect(try fixture.authorization(on: store).localBlocks.map(\.id) == ["long"])
+    }
+
+    // MARK: Several conclusions at once
 
     /// An observer holds up the end of a block. Meanwhile the app locks itself, and waits for the store's writer. The
     /// end of the block, which is carried out now, is not published: access is withdrawn again.
