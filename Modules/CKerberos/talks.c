@@ -31,6 +31,8 @@ static int32_t begin_sign_in(sk_talk *talk, krb5_principal client, const sk_sign
     if (code) return code;
     if (who->password != NULL) return krb5_init_creds_set_password(talk->krb5, talk->sign_in, who->password);
     code = sk_open_keytab(talk->krb5, who->keytab, &talk->keytab);
+    // The library passes over a file that it cannot read, until the KDC's answer needs the key.
+    if (!code) code = krb5_kt_have_content(talk->krb5, talk->keytab);
     return code ? code : krb5_init_creds_set_keytab(talk->krb5, talk->sign_in, talk->keytab);
 }
 

@@ -98,6 +98,22 @@ struct RealmTests {
         await app.loading.shutdown()
     }
 
+    @Test func aKeytabThatCannotBeReadAnyMoreIsReportedAsSuch() async throws {
+        let kdc = try await realm()
+        let path = try await kdc.addService("report/host.example")
+        let app = try KerberosApp([kdc])
+        let user = try await app.kerberos.useKeytab(at: path)
+        try FileManager.default.removeItem(atPath: path)
+        await #expect(throws: KerberosError(.keytab, "")) { try await app.ticket("localhost", "\(user)", nil) }
+        try Data("no keytab at all".utf8).write(to: URL(filePath: path))
+        await #expect(throws: KerberosError(.keytab, "")) { try await app.ticket("localhost", "\(user)", nil) }
+        #expect(kdc.count("AS_REQ") == 0)
+        // It is read each time.
+        _ = try await kdc.keytab(of: "report/host.example")
+        #expect(try await app.ticket("localhost", "\(user)", nil).isNew)
+        await app.loading.shutdown()
+    }
+
     /// What a lock and a wipe leave.
     @Test func clearingRemovesSecretsOnly() async throws {
         let kdc = try await realm()
