@@ -164,23 +164,28 @@ struct ControlPlane: Sendable {
     // MARK: Names
 
     private func name(_ request: Request, _ context: ControlContext) async throws -> Response {
-        let (_, record) = try await admitted(context)
-        guard await queries.takes(record.name.instance, at: data.clock()) else {
+        let (presented, _) = try await admitted(context)
+        guard await queries.takes(presented.name.instance, at: data.clock()) else {
             throw GatewayError(
                 .limited, "More than \(Int(RatePace.queries.rate)) queries a second for long: try again in a second.")
         }
         guard request.headers[.contentType] == ControlAPI.MediaType.query else {
             throw GatewayError(.invalid, "A query is \(ControlAPI.MediaType.query) (RFC 8484).")
         }
+        let query = try await Self.query(in: request)
+        let answer = await names.answer(query) { current.judge(presented, name: $0) }
+        return Response(
+            status: .ok, headers: [.contentType: ControlAPI.MediaType.query, .cacheControl: "no-store"],
+            body: .init(byteBuffer: .init(bytes: try answer.serialized())))
+    }
+
+    private static func query(in request: Request) async throws -> DNSMessage {
         var request = request
         let body = try await request.collectBody(upTo: ControlAPI.Limits.query)
         guard let query = try? DNSMessage(parsing: Array(body.readableBytesView)) else {
             throw GatewayError(.invalid, "The body is not a query for A, AAAA, CNAME or SRV.")
         }
-        let answer = await names.answer(query) { current.judge(record, name: $0) }
-        return Response(
-            status: .ok, headers: [.contentType: ControlAPI.MediaType.query, .cacheControl: "no-store"],
-            body: .init(byteBuffer: .init(bytes: try answer.serialized())))
+        return query
     }
 
     // MARK: Tokens

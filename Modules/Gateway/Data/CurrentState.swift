@@ -89,9 +89,12 @@ final class CurrentState: Sendable {
         return value.authorities.accept(presented, at: now) && !presented.isExpired(at: now)
     }
 
-    /// Whether an admitted instance may ask for a name.
-    func judge(_ record: InstanceRecord, name host: SallyportCore.Host) -> NameVerdict {
-        value.policy.judge(record, name: host)
+    /// Whether an instance that was admitted may ask for a name. Judged by what is in force now: the query may have
+    /// come seconds after the head of its request, with which the instance was admitted.
+    func judge(_ presented: PresentedCertificate, name host: SallyportCore.Host) -> NameVerdict {
+        let state = value
+        guard state.authorities.accept(presented, at: clock()) else { return .refused }
+        return state.policy.judge(presented.name, name: host)
     }
 }
 

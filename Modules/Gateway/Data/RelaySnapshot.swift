@@ -118,8 +118,9 @@ struct RelaySnapshot: Sendable {
         isActive(record) ? rules[record.name.entitlement.description] : nil
     }
 
-    /// The decision on a name look-up by an admitted instance.
-    func judge(_ record: InstanceRecord, name host: SallyportCore.Host) -> NameVerdict {
+    /// The decision on a name look-up by an instance.
+    func judge(_ name: InstanceName, name host: SallyportCore.Host) -> NameVerdict {
+        guard let record = instances[name.instance], record.name == name else { return .refused }
         guard let rules = rules(for: record), rules.table.relays(host) else { return .refused }
         return rules.address(of: host).map(NameVerdict.address) ?? .allowed
     }

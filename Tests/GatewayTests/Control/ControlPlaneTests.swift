@@ -1,8 +1,10 @@
 import Foundation
 import HTTPTypes
+import HashTreeCollections
 import SallyportBase
 import SallyportCore
 import SallyportWire
+import TestSupport
 import Testing
 
 @testable import SallyportGateway
@@ -147,6 +149,49 @@ import Testing
             var statuses: Set<Int> = []
             for _ in 0..<200 where !statuses.contains(429) { statuses.insert(try await ask(query).status) }
             #expect(statuses == [200, 429])
+        }
+    }
+
+    /// HTTP allows a body to come seconds after its head.
+    @Test(arguments: TakenBack.allCases)
+    func aNameIsRefusedIfItsInstanceWasWithdrawnBetweenTheHeadAndTheQuery(_ how: TakenBack) async throws {
+        try await ControlFixture.with { fixture in
+            try await fixture.data.perform(
+                .addServer(.init(endpoint: "db.corp.example:5432", address: "10.1.2.3")))
+            let identity = try await fixture.renewed(fixture.activated())
+            let presented = try await fixture.data.data.presented(identity.certificates[0])
+            let name = try #require(DNSName("db.corp.example"))
+            let query = try DNSMessage(query: .init(name, .a)).serialized()
+            let connection = try await fixture.connection(as: identity)
+            connection.send(
+                "POST \(ControlAPI.Path.names) HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
+                    + "Content-Type: \(ControlAPI.MediaType.query)\r\nContent-Length: \(query.count)\r\n\r\n")
+            // The request was admitted once its certificate, which was not used before, has replaced the first one.
+            let isAdmitted = try await eventually {
+                let record = await fixture.data.data.instances[presented.name.instance]
+                return record?.standing(of: presented.serial) == .current
+            }
+            try #require(isAdmitted)
+            try await how.takeBack(presented.name.instance, at: fixture.data)
+            connection.send(query)
+            #expect(try await connection.head().hasPrefix("HTTP/1.1 200"))
+            #expect(try await DNSMessage(parsing: connection.rest()).code == .refused)
+        }
+    }
+
+    enum TakenBack: CaseIterable {
+        case instance, authority
+
+        func takeBack(_ instance: InstanceIdentifier, at fixture: DataFixture) async throws {
+            switch self {
+            case .instance: try await fixture.perform(.withdraw(instance: instance.description, .lock))
+            case .authority:
+                for action: AuthorityAction in [.rotate, .finish(confirmed: true), .revoke(confirmed: true)] {
+                    guard case .authority = await fixture.data.perform(.authority(action)) else {
+                        throw TestFailure("\(action) was refused.")
+                    }
+                }
+            }
         }
     }
 

@@ -466,7 +466,7 @@ extension GatewayData {
             return address
         }
         func named() async throws -> NameVerdict {
-            try await fixture.data.currentState().judge(fixture.data.admitted(presented), name: Host("in.example"))
+            try await fixture.data.currentState().judge(presented, name: Host("in.example"))
         }
         #expect(try await address() == nil)
         #expect(try await named() == .allowed)
@@ -502,8 +502,7 @@ extension GatewayData {
             try await fixture.perform(.addServer(.init(endpoint: "in.example:\(port)", address: address)))
         }
         let presented = try await fixture.enroll(fixture.link(), DataFixture.request())
-        let verdict = try await fixture.data.currentState()
-            .judge(fixture.data.admitted(presented), name: Host("in.example"))
+        let verdict = try await fixture.data.currentState().judge(presented, name: Host("in.example"))
         #expect(verdict == .address(try #require(IPAddress("10.0.0.1"))))
     }
 
