@@ -62,8 +62,15 @@ struct RelayStore: Sendable {
     /// The highest revision that was in force.
     func revision() throws -> Int64 { try store.read { try $0.value(for: "relay", in: revisions) } ?? 0 }
 
-    func keep(revision: Int64) async throws {
-        try await store.write { [revisions] in try $0.set(revision, for: "relay", in: revisions) }
+    /// Writes what was followed, and nothing else of what the relay is: a renewal may write at the same time.
+    func keep(_ followed: FeedKeeper.Content) async throws {
+        try await store.write { [memberships, revisions] transaction in
+            try transaction.set(followed.revision, for: "relay", in: revisions)
+            guard var membership = try transaction.value(for: "relay", in: memberships) else { return }
+            guard (membership.trust, membership.controls) != (followed.trust, followed.controls) else { return }
+            (membership.trust, membership.controls) = (followed.trust, followed.controls)
+            try transaction.set(membership, for: "relay", in: memberships)
+        }
     }
 
     func close() { store.close() }

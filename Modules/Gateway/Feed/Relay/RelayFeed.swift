@@ -32,7 +32,7 @@ actor RelayFeed {
     private var choice: ControlChoice
     /// What is in force, for open tunnels too.
     private let applied = Board<Int64>(0)
-    private var kept: Int64
+    private let keeper: FeedKeeper
     private var renewals: [FeedReport.Renewal] = []
     private let began = ContinuousClock.now
     /// A signal to send a report.
@@ -49,8 +49,11 @@ actor RelayFeed {
     init(_ store: RelayStore, _ membership: RelayMembership, _ parts: Parts) throws {
         (self.store, self.membership, self.parts) = (store, membership, parts)
         lease = RelayLease(parts.lease)
-        kept = try store.revision()
-        follower = FeedFollower(newest: kept, clock: parts.current.clock)
+        let newest = try store.revision()
+        keeper = FeedKeeper(
+            .init(revision: newest, trust: membership.trust, controls: membership.controls), logger: parts.logger
+        ) { try await store.keep($0) }
+        follower = FeedFollower(newest: newest, clock: parts.current.clock)
         choice = ControlChoice(membership.controls)
         controls = Board(membership.controls)
     }
@@ -165,11 +168,9 @@ extension RelayFeed {
         await parts.judge.settled()
         applied.change { $0 = max($0 ?? 0, state.revision) }
         ticks.tell(())
-        guard isTrustNew || areControlsNew else { return }
-        let known = membership
-        choice.addresses = known.controls
-        controls.set(known.controls)
-        try await store.change { ($0.trust, $0.controls) = (known.trust, known.controls) }
+        guard areControlsNew else { return }
+        choice.addresses = membership.controls
+        controls.set(membership.controls)
     }
 
     private func publish(_ state: FollowedState) throws {
@@ -192,12 +193,15 @@ extension RelayFeed {
         while !Task.isCancelled {
             try? await Task.sleep(for: FeedAPI.report)
             ticks.tell(())
-            guard follower.newest > kept else { continue }
-            kept = follower.newest
-            do { try await store.keep(revision: kept) } catch {
-                parts.logger.error("The relay's store cannot be written.", metadata: ["error": "\(error)"])
-            }
+            await keeper.keep(lasting)
         }
+        // What came during the last write.
+        await keeper.keep(lasting)
+    }
+
+    /// What the relay is to know after a restart.
+    private var lasting: FeedKeeper.Content {
+        .init(revision: follower.newest, trust: membership.trust, controls: membership.controls)
     }
 
     /// Every control gateway is told, not only those that are followed: an administrator's command at any of them waits
