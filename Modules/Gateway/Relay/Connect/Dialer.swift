@@ -98,7 +98,13 @@ struct Dialer: Sendable {
                     begins(channel, address)
                 }
             }
-        return egress.map { bootstrap.bind(to: SocketAddress($0, port: 0)) } ?? bootstrap
+        guard let egress else { return bootstrap }
+        // As without an egress address, the kernel chooses the port once it knows the server. If it did so before,
+        // tunnels to all servers would share one range of ports, with all those that have ended in the last minute.
+        return
+            bootstrap
+            .channelOption(.ipOption(NIOBSDSocket.Option(rawValue: IP_BIND_ADDRESS_NO_PORT)), value: 1)
+            .bind(to: SocketAddress(egress, port: 0))
     }
 }
 
@@ -120,7 +126,11 @@ extension Dialer {
             return RelayRefusal(502, ProxyStatus.ErrorType.connectionRefused, "The server refused the connection.")
         case ETIMEDOUT:
             return RelayRefusal(504, ProxyStatus.ErrorType.connectionTimeout, "The server did not answer in time.")
-        case ENETUNREACH, EHOSTUNREACH, EADDRNOTAVAIL, EAFNOSUPPORT, EINVAL:
+        case EADDRNOTAVAIL:
+            return RelayRefusal(
+                502, ProxyStatus.ErrorType.destinationIPUnroutable,
+                "The relay lacks its egress address, or a free port for this server.")
+        case ENETUNREACH, EHOSTUNREACH, EAFNOSUPPORT, EINVAL:
             return RelayRefusal(502, ProxyStatus.ErrorType.destinationIPUnroutable, "No way leads to the server.")
         default:
             return RelayRefusal(502, ProxyStatus.ErrorType.destinationUnavailable, "The server cannot be reached.")
