@@ -163,9 +163,56 @@ import Testing
         let follower = Follower()
         #expect(throws: GatewayError.self) { try follower.begins(from: 3, to: 4, 0) }
         #expect(try follower.take(snapshot(5)))
-        for (from, to) in [(4, 6), (6, 7), (nil, 9), (5, 5)] as [(Int64?, Int64)] {
+        for (from, to) in [(4, 6), (6, 7), (nil, 4), (nil, 5), (5, 5)] as [(Int64?, Int64)] {
             #expect(throws: GatewayError.self) { try follower.begins(from: from, to: to, 0) }
         }
+    }
+
+    /// The gateway's log does not go back to the relay's position.
+    @Test func aSnapshotInTheMidstOfAFeedComesIntoForceAndIsContinued() throws {
+        var log = FeedLog()
+        log.note(.init(revision: 5))
+        let follower = Follower()
+        #expect(try follower.take(snapshot(5)))
+        log.note(.init(revision: 6, instances: (0...FeedLog.instanceLimit).map { _ in InstanceIdentifier() }))
+        #expect(log.changes(after: 5) == nil)
+        var whole = snapshot(6)
+        whole.instances = .some([try record([.locked])])
+        #expect(try follower.take(whole))
+        let id = try #require(name).instance
+        #expect(follower.value.state?.instances[id]?.withdrawals == [.locked])
+        #expect(follower.value.confirms(FeedBeat(revision: 6, age: 0, echo: 0), 0))
+        #expect(try follower.take(FeedUpdate(from: 6, revision: 7)))
+    }
+
+    @Test func twoGatewaysMaySendASnapshotInTheMidstOfTheirFeedsAtOnce() throws {
+        let follower = Follower()
+        #expect(try follower.take(snapshot(5), by: 0))
+        #expect(try !follower.take(snapshot(5), by: 1))
+        for sender in [0, 1] { #expect(try follower.begins(from: nil, to: 6, sender)) }
+        #expect(try follower.receives(snapshot(6), 1))
+        #expect(try !follower.receives(snapshot(6), 0))
+        #expect(try follower.take(FeedUpdate(from: 6, revision: 7), by: 0))
+        #expect(try follower.take(FeedUpdate(from: 6, revision: 8), by: 1))
+    }
+
+    @Test func aSenderWhoseLaterSnapshotIsBehindTooDoesNotContinueTheStateOfAnother() throws {
+        let follower = Follower()
+        #expect(try follower.take(snapshot(7), by: 1))
+        for revision in [Int64(5), 6] { #expect(try !follower.take(snapshot(revision), by: 0)) }
+        #expect(throws: GatewayError.self) { try follower.begins(from: 6, to: 8, 0) }
+    }
+
+    @Test func aSenderThatWasBehindIsFollowedFromALaterSnapshotOn() throws {
+        let follower = Follower()
+        #expect(try follower.take(snapshot(7), by: 1))
+        #expect(try !follower.take(snapshot(5), by: 0))
+        var whole = snapshot(7)
+        whole.instances = .some([try record([.locked])])
+        #expect(try follower.take(whole, by: 0))
+        let id = try #require(name).instance
+        #expect(follower.value.state?.instances[id]?.withdrawals == [.locked])
+        #expect(try follower.take(FeedUpdate(from: 7, revision: 8), by: 0))
     }
 
     @Test func aSnapshotThatLacksAPartIsRefused() throws {

@@ -52,15 +52,14 @@ struct FeedFollower: Sendable {
     /// A sender begins an update.
     ///
     /// - Returns: whether it is of use.
-    /// - Throws: `invalid` if the update does not continue what the sender has sent before, and if a late sender has
-    ///   caught up: once it is followed anew, it begins with another snapshot.
+    /// - Throws: `invalid` if the update neither continues what the sender has sent before nor is a later snapshot, and
+    ///   if a late sender has caught up by changes: once it is followed anew, it begins with another snapshot.
     mutating func begins(from: Int64?, to revision: Int64, _ sender: Int) throws(GatewayError) -> Bool {
         let position = positions[sender]
-        guard from == position, revision > position ?? -1 else {
+        guard from == nil || from == position, revision > position ?? -1 else {
             throw GatewayError(.invalid, "An update of the feed does not continue the one before.")
         }
-        if from == nil, revision < newest { late.insert(sender) }
-        if from == nil, state == nil { first.insert(sender) }
+        if from == nil { beginsWhole(at: revision, sender) }
         // The late sender's changes alone make no state, and nothing shows that they continue another sender's state:
         // its store may have been put back, and have come to the same revisions by other changes.
         guard !late.contains(sender) || revision < newest else {
@@ -68,6 +67,16 @@ struct FeedFollower: Sendable {
             throw GatewayError(.invalid, "The gateway's snapshot was older than what was in force here before.")
         }
         return isApplicable(from: from, to: revision)
+    }
+
+    /// A sender begins its first snapshot, or a later one, because its log does not go back to what it has sent last. A
+    /// later one continues nothing that came before it.
+    private mutating func beginsWhole(at revision: Int64, _ sender: Int) {
+        // It has done what it would have been asked to do.
+        if late.contains(sender), revision >= newest { needsSnapshot = true }
+        ended(sender)
+        if revision < newest { late.insert(sender) }
+        if state == nil { first.insert(sender) }
     }
 
     private func isApplicable(from: Int64?, to revision: Int64) -> Bool {
