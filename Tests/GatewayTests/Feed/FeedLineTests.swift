@@ -48,6 +48,15 @@ import Testing
         return received
     }
 
+    @Test func aBeatThatCannotBeTrueIsNoWord() {
+        func word(_ age: Int64?, _ echo: Int64) -> Int64? { FeedBeat(revision: 1, age: age, echo: echo).word(at: 1000) }
+        #expect(word(20, 1000) == 980 && word(0, 0) == 0)
+        // Of before the relay began.
+        #expect(word(20, 5) == -15 && word(Int64.max, 0) == -Int64.max)
+        #expect(word(nil, 1000) == nil && word(-1, 1000) == nil && word(20, 1001) == nil)
+        #expect(word(20, -1) == nil && word(20, Int64.min) == nil && word(Int64.min, 0) == nil)
+    }
+
     @Test(arguments: [0, 1, 100, 101, 350]) func anUpdateArrivesAsItWasSent(instances count: Int) throws {
         let sent = try snapshot(instances: count)
         let update = try #require(try received(sent))

@@ -54,6 +54,17 @@ import X509
         }
     }
 
+    /// It would come back to the relay with the next beat, even if a machine with a copy of its folder has sent it.
+    @Test(arguments: [-1, Int64.min]) func aNegativeNumberIsNotRepeated(_ echo: Int64) async throws {
+        try await withRelay { fixture, relay in
+            let report = #"{"applied":0,"echo":\#(echo),"port":0,"renewals":[],"asks":false}"#
+            let reported = try await fixture.post(FeedAPI.applied, Array(report.utf8), as: relay.identity)
+            #expect(reported.status == 400)
+            let followed = try await fixture.get("\(FeedAPI.feed)?echo=\(echo)&port=0", as: relay.identity)
+            #expect(followed.status == 400)
+        }
+    }
+
     @Test func aRelayIsNoInstance() async throws {
         try await withRelay { fixture, relay in
             for path in [ControlAPI.Path.configuration, ControlAPI.Path.events] {

@@ -37,6 +37,7 @@ struct FeedService: Sendable {
     private func feed(_ request: Request, _ context: ControlContext) async throws -> Response {
         let relay = try await relay(context)
         let echo = request.uri.queryParameters.get("echo").flatMap { Int64($0) } ?? 0
+        try Self.check(echo: echo)
         let port = request.uri.queryParameters.get("port").flatMap { UInt16($0) } ?? 0
         // A relay whose port cannot be noted, as while the database is away, says it again with its next report.
         try? await data.note(relay, listensOn: port)
@@ -94,12 +95,19 @@ struct FeedService: Sendable {
         guard report.renewals.count <= FeedReport.renewalLimit else {
             throw GatewayError(.invalid, "A report has at most \(FeedReport.renewalLimit) renewals.")
         }
+        try Self.check(echo: report.echo)
         await hub.received(report, from: relay.id)
         try await data.note(relay, listensOn: report.port)
         let missed = await data.adopt(report.renewals)
         if report.asks { try await data.catchUpForCertain() }
         return try Self.answer(
             FeedReportAnswer(revision: await data.followed, renewals: missed.isEmpty ? nil : missed))
+    }
+
+    /// A relay counts from 0 on. The number comes back to it with each beat, even one that a machine with a copy of its
+    /// certificate has sent.
+    private static func check(echo: Int64) throws(GatewayError) {
+        guard echo >= 0 else { throw GatewayError(.invalid, "A relay's number is not negative.") }
     }
 
     private func audit(_ request: Request, _ context: ControlContext) async throws -> Response {

@@ -144,9 +144,9 @@ extension RelayFeed {
     }
 
     private func heard(_ beat: FeedBeat, _ place: Int) {
-        guard follower.confirms(beat, place), let age = beat.age, age >= 0, beat.echo <= echo else { return }
+        guard follower.confirms(beat, place), let word = beat.word(at: echo) else { return }
         let wasOver = lease.isOver(at: .now)
-        lease.heard(at: began.advanced(by: .milliseconds(beat.echo - age)))
+        lease.heard(at: began.advanced(by: .milliseconds(word)))
         // Apps wait for the port.
         if wasOver { ticks.tell(()) }
     }

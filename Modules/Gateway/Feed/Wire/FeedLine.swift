@@ -53,6 +53,15 @@ struct FeedBeat: Sendable, Hashable, Codable {
     var age: Int64?
     /// The number that the relay has sent last: the line is younger than that.
     var echo: Int64
+
+    /// When the sender's store has said that there is nothing newer, by the relay's number of milliseconds; nil if the
+    /// beat does not say so, or cannot be true.
+    ///
+    /// - Parameter count: the relay's present number, which grows from 0 on.
+    func word(at count: Int64) -> Int64? {
+        guard let age, age >= 0, echo >= 0, echo <= count else { return nil }
+        return echo - age
+    }
 }
 
 // MARK: Coding
