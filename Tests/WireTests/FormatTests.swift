@@ -218,6 +218,20 @@ import Testing
         #expect(throws: WireError.self) { try DNSMessage(parsing: header + [0xc0, 12, 0, 1, 0, 1]) }
     }
 
+    @Test("Of a truncated DNS message, the question counts") func truncatedDNS() throws {
+        let name = try #require(DNSName("app.example"))
+        let record = DNSMessage.Record(name, timeToLive: 5, .canonicalName(name))
+        var whole = DNSMessage(answering: DNSMessage(query: .init(name, .cname), id: 7), answers: [record])
+        let complete = try whole.serialized()
+        #expect(throws: WireError.self) { try DNSMessage(parsing: Array(complete.dropLast())) }
+        whole.isTruncated = true
+        let bytes = try whole.serialized()
+        whole.answers = []
+        for length in try whole.serialized().count...bytes.count {
+            #expect(try DNSMessage(parsing: Array(bytes.prefix(length))) == whole)
+        }
+    }
+
     @Test("Proxy-Status survives") func proxyStatus() throws {
         let status = ProxyStatus([
             .init("relay.example", error: ProxyStatus.ErrorType.dnsError, receivedStatus: 502, details: "a \"b\"")

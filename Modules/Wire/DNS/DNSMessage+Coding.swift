@@ -1,7 +1,8 @@
 internal import SallyportCore
 
 extension DNSMessage {
-    /// Reads a message. Records of other types and classes, and the sections after the answers, are skipped.
+    /// Reads a message. Records of other types and classes, and the sections after the answers, are skipped; of a
+    /// truncated message, all records are.
     package init(parsing bytes: [UInt8]) throws(WireError) {
         guard bytes.count <= Self.maximumLength else { throw WireError(.tooLarge, "A DNS message is too long.") }
         var reader = DNSReader(bytes)
@@ -19,11 +20,13 @@ extension DNSMessage {
         var counts: [Int] = []
         for _ in 0..<4 { counts.append(Int(try reader.number16())) }
         guard counts[0] == 1 else { throw WireError(.unsupported, "A DNS message has one question.") }
+        question = try reader.question()
+        answers = []
+        // It may end within a record, and count records that it lacks (RFC 2181 §9).
+        guard !isTruncated else { return }
         guard counts[1...].reduce(0, +) <= Self.maximumRecords else {
             throw WireError(.tooLarge, "A DNS message has at most \(Self.maximumRecords) records.")
         }
-        question = try reader.question()
-        answers = []
         for _ in 0..<counts[1] {
             if let record = try reader.record() { answers.append(record) }
         }

@@ -14,9 +14,10 @@ private struct TestNameServer {
     let port: UInt16
     private let channels: [any Channel]
 
-    init(_ answer: @escaping Answer) async throws {
+    /// - Parameter cut: how many bytes are missing at the end of a datagram that has answers.
+    init(cutting cut: Int = 0, _ answer: @escaping Answer) async throws {
         for _ in 0..<20 {
-            let datagrams = try await Self.datagrams(answer)
+            let datagrams = try await Self.datagrams(answer, cutting: cut)
             let port = UInt16(datagrams.localAddress?.port ?? 0)
             // A port that is free for UDP may be in use for TCP.
             if let stream = try? await Self.stream(answer, port: port) {
@@ -28,11 +29,11 @@ private struct TestNameServer {
         throw TestFailure("No port is free for both.")
     }
 
-    private static func datagrams(_ answer: @escaping Answer) async throws -> any Channel {
+    private static func datagrams(_ answer: @escaping Answer, cutting cut: Int) async throws -> any Channel {
         try await DatagramBootstrap(group: MultiThreadedEventLoopGroup.singleton)
             .channelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
-                    try channel.pipeline.syncOperations.addHandler(DatagramHandler(answer))
+                    try channel.pipeline.syncOperations.addHandler(DatagramHandler(answer, cutting: cut))
                 }
             }
             .bind(to: SocketAddress(RelayFixture.loopback, port: 0)).get()
@@ -54,12 +55,14 @@ private struct TestNameServer {
         typealias InboundIn = AddressedEnvelope<ByteBuffer>
         typealias OutboundOut = AddressedEnvelope<ByteBuffer>
         let answer: Answer
-        init(_ answer: @escaping Answer) { self.answer = answer }
+        let cut: Int
+        init(_ answer: @escaping Answer, cutting cut: Int) { (self.answer, self.cut) = (answer, cut) }
 
         func channelRead(context: ChannelHandlerContext, data: NIOAny) {
             let envelope = unwrapInboundIn(data)
             guard let query = try? DNSMessage(parsing: Array(envelope.data.readableBytesView)) else { return }
-            for bytes in answer(query, false).compactMap({ try? $0.serialized() }) {
+            for message in answer(query, false) {
+                guard let bytes = try? message.serialized().dropLast(message.answers.isEmpty ? 0 : cut) else { return }
                 let reply = AddressedEnvelope(remoteAddress: envelope.remoteAddress, data: ByteBuffer(bytes: bytes))
                 context.writeAndFlush(wrapOutboundOut(reply), promise: nil)
             }
@@ -93,9 +96,10 @@ private struct TestNameServer {
     }
 
     private func resolve(
-        _ name: String = "a.example", _ answer: @escaping @Sendable (DNSMessage, Bool) -> [DNSMessage]
+        _ name: String = "a.example", cutting cut: Int = 0,
+        _ answer: @escaping @Sendable (DNSMessage, Bool) -> [DNSMessage]
     ) async throws -> [IPAddress] {
-        let server = try await TestNameServer(answer)
+        let server = try await TestNameServer(cutting: cut, answer)
         let loop = MultiThreadedEventLoopGroup.singleton.any()
         let result: Result<[IPAddress], any Error>
         do {
@@ -141,6 +145,26 @@ private struct TestNameServer {
             return [answer]
         }
         #expect(found == [Self.inside])
+    }
+
+    /// A server may cut anywhere, and leave the counts of the whole answer (RFC 2181 §9).
+    @Test(arguments: [1, 4, 20]) func anAnswerThatIsCutWithinARecordIsFetchedOverTCP(_ missing: Int) async throws {
+        let found = try await resolve(cutting: missing) { query, isStream in
+            var answer = DNSMessage(answering: query, answers: Self.record(query))
+            answer.isTruncated = !isStream
+            return [answer]
+        }
+        #expect(found == [Self.inside])
+    }
+
+    @Test func anAnswerThatIsTruncatedOverTCPTooIsNoAnswer() async throws {
+        await #expect(throws: NameResolutionError.failed) {
+            try await resolve { query, _ in
+                var answer = DNSMessage(answering: query, answers: Self.record(query))
+                answer.isTruncated = true
+                return [answer]
+            }
+        }
     }
 
     @Test(arguments: [

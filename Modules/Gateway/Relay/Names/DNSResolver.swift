@@ -39,7 +39,9 @@ package struct DNSResolver: NameResolver {
         sent.id = .random(in: 0...UInt16.max)
         return ask(sent, left: Self.attempts, on: eventLoop).flatMap { [sent] answer in
             answer.isTruncated ? askOverTCP(sent, on: eventLoop) : eventLoop.makeSucceededFuture(answer)
-        }.map { answer in
+        }.flatMapThrowing { answer in
+            // Over TCP, too: nothing is known of the records.
+            guard !answer.isTruncated else { throw NameResolutionError.failed }
             var answer = answer
             answer.id = query.id
             return answer
