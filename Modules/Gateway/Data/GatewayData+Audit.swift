@@ -76,13 +76,12 @@ extension GatewayData {
     /// By time; of the same millisecond, by chain and number.
     private func entries(_ query: AuditQuery) async throws -> [AuditEntry] {
         let starts = try await startsOfChains()
-        var found: [AuditEntry] = []
+        var selection = AuditSelection(of: query)
         for (chain, head) in try await store.auditHeads() {
             let search = AuditSearch(store: store, chain: chain, start: starts[chain]?.number ?? 0, end: head.number)
-            found += try await search.entries(query)
+            selection.add(try await search.entries(query))
         }
-        found.sort { ($0.time, $0.chain, $0.number) < ($1.time, $1.chain, $1.number) }
-        return Array(query.after == nil ? found.suffix(query.limit) : found.prefix(query.limit))
+        return selection.entries
     }
 }
 
