@@ -101,6 +101,20 @@ import Testing
         await #expect(throws: GatewayError(.store, "")) { try await started() }
     }
 
+    /// To count on from it would end the process.
+    @Test(arguments: ["9223372036854775807", "9223372036854775800", "-1"])
+    func aRevisionThatNoDatabaseComesToIsRefused(_ revision: String) async throws {
+        try await run("UPDATE fleet SET revision = \(revision)")
+        for isConfirmed in [false, true] {
+            await #expect(throws: GatewayError(.store, "")) { try await restored(isConfirmed: isConfirmed) }
+        }
+        await #expect(throws: GatewayError(.store, "")) { try await started() }
+        let keys = try await database.transaction(.read) {
+            try await $0.run("SELECT count(*) FROM access_key WHERE NOT is_used", [])
+        }
+        #expect(try #require(keys.first).integer(0) == 1)
+    }
+
     @Test func whatWasRestoredIsInForceAboveAllThatThereWas() async throws {
         try await putBack()
         let told = try await restored()

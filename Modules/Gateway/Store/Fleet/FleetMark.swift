@@ -136,6 +136,9 @@ enum FleetEra {
     /// How many revisions an era has: a fleet does not reach its end.
     static let length: Int64 = 1 << 40
 
+    /// The revisions that a database comes to, of each of which the end of its era is a number.
+    static let possible: Range<Int64> = 0..<(1 << 62)
+
     /// The first revision of the era after the one of `revision`.
     static func end(of revision: Int64) -> Int64 { (revision / length + 1) * length }
 

@@ -25,6 +25,14 @@ enum FleetTables {
                 + "gateway, and then give the roles their rights again by what `gateway fleet roles` prints.")
     }
 
+    /// The column `revision` is not sealed by itself, so it may have any number.
+    static func isNoRevision(_ number: Int64) -> GatewayError {
+        GatewayError(
+            .store,
+            "The database is at revision \(number), which no database comes to: it was changed. Nothing is taken from "
+                + "it, and nothing is written.")
+    }
+
     /// A sealed row of an earlier time opens as well: only its revision tells.
     static func wasPutBack(_ table: String, _ revision: Int64, _ known: Int64) -> GatewayError {
         GatewayError(
@@ -59,11 +67,16 @@ enum FleetTables {
 }
 
 extension FleetTransaction {
+    /// The revision as the database says it, for what needs no mark of it, or comes before there is one.
+    ///
+    /// - Throws: `store` also for a number that no database comes to: to count on from it could end the process.
     func revision() async throws -> Int64 {
         guard let row = try await run("SELECT revision FROM fleet", []).first else {
             throw FleetTables.missing("fleet")
         }
-        return try row.integer(0)
+        let revision = try row.integer(0)
+        guard FleetEra.possible.contains(revision) else { throw FleetTables.isNoRevision(revision) }
+        return revision
     }
 
     /// Begins the next revision: locks the fleet until the end of the transaction, and tells the other gateways after the
