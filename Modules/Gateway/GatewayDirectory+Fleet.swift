@@ -22,7 +22,7 @@ extension GatewayDirectory {
         return try await membership.withStore(through: databases) { database, key in
             let fleet = FleetStore(database, key: key)
             guard isConfirmed else {
-                return FleetRestoration(found: try await fleet.confirm(), known: known)
+                return FleetRestoration(found: try await fleet.statedRevision(), known: known)
             }
             // A backup may be of an earlier version.
             try await FleetSchema.upgrade(database, key)
@@ -66,7 +66,7 @@ extension GatewayDirectory {
         return try await FleetMembership(url: owner, key: membership.key).withStore(through: databases) {
             database, key in
             // Another database of the owner's is not to be taken for the fleet's.
-            let found = try await FleetStore(database, key: key).confirm()
+            let found = try await FleetStore(database, key: key).statedRevision()
             try FleetEra.check(found, since: mark?.revision ?? 0)
             return try await FleetSchema.upgrade(database, key)
         }

@@ -134,11 +134,18 @@ extension GatewayData {
     }
 
     /// Follows the store at least to a revision that is committed.
+    ///
+    /// - Throws: `store` if a read that has begun after the call does not have it: no later one is sure to.
     func catchUp(to revision: Int64) async throws {
-        while followed < revision {
-            // One that has begun may have it already.
-            if let running { try await running.value } else { try await catchUp() }
-        }
+        guard followed < revision else { return }
+        // One that has begun may have it already.
+        if let running { try await running.value }
+        guard followed < revision else { return }
+        try await catchUp()
+        guard followed < revision else { return }
+        throw GatewayError(
+            .store,
+            "The store is at revision \(followed) and was at \(revision) a moment ago. What is known stays in force.")
     }
 
     /// Puts into force what this gateway has committed.

@@ -70,4 +70,15 @@ import Testing
         try await duringARead { [data] in try await data.catchUp(to: revision) }
         #expect(store.positions.count == count + 1)
     }
+
+    /// As of a database whose standby has taken its place without the last commits.
+    @Test func aStoreThatDoesNotHaveWhatItHasSaidIsAnError() async throws {
+        try await fixture.perform(.addUser("late"))
+        let revision = await fixture.data.followed
+        store.set(.isCutOff)
+        await #expect(throws: GatewayError(.store, "")) { try await data.catchUp(to: revision) }
+        store.set(nil)
+        try await data.catchUp(to: revision)
+        #expect(await data.directory.users["late"] != nil)
+    }
 }

@@ -114,11 +114,12 @@ import Testing
         let password = PostgreSQL.password.replacing(" ", with: "%20")
         let url = "postgresql://\(PostgreSQL.user):\(password)@127.0.0.1:\(server.port)/postgres?sslmode=require"
         let database = try PostgresDatabase(url)
+        let key = try #require(FleetKey(FleetKey.generate()))
         try await database.transaction(.write) { transaction in
-            try await transaction.run("CREATE TABLE fleet (revision bigint)", [])
-            try await transaction.run("INSERT INTO fleet VALUES (7)", [])
+            try await transaction.run("CREATE TABLE fleet (revision bigint, mark bytea)", [])
+            try await transaction.run("INSERT INTO fleet VALUES (7, $1)", [key.seal(FleetMark(revision: 7))])
         }
-        let store = FleetStore(database, key: try #require(FleetKey(FleetKey.generate())))
+        let store = FleetStore(database, key: key)
         #expect(try await store.confirm() == 7)
 
         // As if all standbys were cut off: commits wait for one that is not there.

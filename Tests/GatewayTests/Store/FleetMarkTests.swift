@@ -140,6 +140,37 @@ import Testing
         await #expect(throws: GatewayError(.store, "")) { try await fixture.data.store.confirm() }
     }
 
+    enum Sight: CaseIterable { case confirmation, epoch }
+
+    /// The database has said a revision, and is put back before it is followed.
+    @Test(arguments: Sight.allCases)
+    func aRevisionThatWasOnlySeenIsNotForgotten(_ sight: Sight) async throws {
+        let second = try await fixture.restarted()
+        let before = await second.followed
+        await lock(fixture.data)
+        let seen =
+            switch sight {
+            case .confirmation: try await second.store.confirm()
+            case .epoch:
+                try await second.store.nextEpoch(of: other.name.instance, atLeast: 0, seen: nil).revision
+            }
+        #expect(seen > before)
+        try await putBackAll()
+        await #expect(throws: GatewayError(.store, "")) { try await second.store.changes(after: before) }
+        await #expect(throws: GatewayError(.store, "")) { try await second.catchUp(to: seen) }
+        #expect(await second.followed == before)
+        await second.close()
+    }
+
+    /// The number is not sealed.
+    @Test func aRevisionWithoutItsMarkIsNoWord() async throws {
+        try await run("UPDATE fleet SET revision = revision + 1")
+        await #expect(throws: GatewayError(.store, "")) { try await fixture.data.store.confirm() }
+        await #expect(throws: GatewayError(.store, "")) { try await fixture.document(other) }
+        try await run("UPDATE fleet SET revision = revision - 1")
+        _ = try await fixture.document(other)
+    }
+
     @Test func whatInstancesReportAndEpochsAreNoFault() async throws {
         await lock(fixture.data)
         for version in ["1.0.0.0", "2.0.0.0"] { _ = try await fixture.document(other, version: version) }

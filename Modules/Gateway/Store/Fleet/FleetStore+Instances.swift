@@ -27,7 +27,7 @@ extension FleetStore {
     /// The fleet's revision is read once the instance's row is locked: no other gateway takes an epoch of it in between.
     func nextEpoch(of id: InstanceIdentifier, atLeast least: Int64, seen: Date?) async throws -> GrantedEpoch {
         // As of before the transaction: a change that is committed meanwhile is newer than what it reads.
-        let newest = newest
+        let (key, newest) = (key, newest)
         let granted = try await database.transaction(.write) { transaction -> GrantedEpoch in
             let rows = try await transaction.run(
                 """
@@ -36,9 +36,10 @@ extension FleetStore {
                 """,
                 [.text(id.description), .integer(least), seen.map { .integer($0.milliseconds) } ?? .null])
             guard let epoch = try rows.first?.integer(0) else { throw InstanceRecord.unknown(id) }
-            return GrantedEpoch(epoch: epoch, revision: try await transaction.revision())
+            return GrantedEpoch(epoch: epoch, revision: try await transaction.mark(key, since: newest).revision)
         }
-        try FleetEra.check(granted.revision, since: newest)
+        // As `confirm()` does: it is seen before it is followed.
+        note(granted.revision)
         return granted
     }
 

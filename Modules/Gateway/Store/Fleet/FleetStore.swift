@@ -107,12 +107,22 @@ extension FleetStore {
 
     nonisolated var isShared: Bool { true }
 
+    /// What it returns is noted before it is followed: if the host that has said it is lost, and another one takes its
+    /// place without it, that one was put back. The number alone would be the word of the database's owner, so its mark
+    /// is opened.
     func confirm() async throws -> Int64 {
-        let newest = newest
+        let (key, newest) = (key, newest)
         try await vouch()
-        let revision = try await database.transaction(.read) { try await $0.revision() }
-        try FleetEra.check(revision, since: newest)
+        let revision = try await database.transaction(.read) { try await $0.mark(key, since: newest).revision }
+        note(revision)
         return revision
+    }
+
+    /// The revision as the database says it. It may be of an earlier version, which has no mark, and of an earlier
+    /// time.
+    func statedRevision() async throws -> Int64 {
+        try await vouch()
+        return try await database.transaction(.read) { try await $0.revision() }
     }
 
     /// Has the database commit something small. A primary that was cut off from its standbys can still be read, while
