@@ -87,8 +87,7 @@ struct PostgresDialer: Sendable {
     private func dial(
         _ host: PostgresOptions.Host, at address: String, _ events: AsyncStream<Event>.Continuation
     ) async {
-        let place = "\(host.name.isEmpty ? address : host.name):\(host.port)"
-        let connection = PostgresConnection(to: place, on: loop)
+        let connection = PostgresConnection(to: host.place, on: loop)
         await withTaskCancellationHandler {
             do throws(GatewayError) {
                 try await connection.open(options.parameters(for: host, at: address), within: Self.limit)

@@ -11,9 +11,16 @@ struct PostgresOptions: Sendable {
         let name: String
         /// Empty if it is to be looked up.
         let address: String
+        /// Empty if none is given: then libpq takes that of the service file or of `PGPORT`, as it takes the host.
         let port: String
 
         var isUnixSocket: Bool { address.isEmpty && (name.hasPrefix("/") || name.hasPrefix("@")) }
+
+        /// For messages.
+        var place: String {
+            let host = name.isEmpty ? address : name
+            return (host.isEmpty ? "libpq's default host" : host) + (port.isEmpty ? "" : ":\(port)")
+        }
     }
 
     let hosts: [Host]
@@ -40,7 +47,7 @@ struct PostgresOptions: Sendable {
         hosts = (0..<count).map { index in
             Host(
                 name: index < names.count ? names[index] : "", address: index < addresses.count ? addresses[index] : "",
-                port: ports.isEmpty ? "5432" : ports[ports.count == 1 ? 0 : index])
+                port: ports.isEmpty ? "" : Self.port(ports[ports.count == 1 ? 0 : index]))
         }
         // To libpq, an empty one is none.
         if values["sslmode"]?.isEmpty == true { values["sslmode"] = nil }
@@ -57,6 +64,9 @@ struct PostgresOptions: Sendable {
         guard let text, !text.isEmpty else { return [] }
         return text.split(separator: ",", omittingEmptySubsequences: false).map(String.init)
     }
+
+    /// An item of a list that is empty is no port that is not given: to libpq, it is the port that PostgreSQL has by itself.
+    private static func port(_ item: String) -> String { item.isEmpty ? "5432" : item }
 
     private static func parsed(_ text: String) throws(GatewayError) -> [String: String] {
         var message: UnsafeMutablePointer<CChar>?
@@ -83,7 +93,7 @@ struct PostgresOptions: Sendable {
         var values = others
         values["host"] = host.name.isEmpty ? nil : host.name
         values["hostaddr"] = address.isEmpty ? nil : address
-        values["port"] = host.port
+        values["port"] = host.port.isEmpty ? nil : host.port
         // A host that is not given is the environment's, which may be on another machine.
         if !host.isUnixSocket { values["sslmode"] = values["sslmode"] ?? defaultMode }
         values["target_session_attrs"] = "read-write"

@@ -3,7 +3,7 @@ import Testing
 
 @testable import SallyportPostgreSQL
 
-/// What libpq is told of TLS.
+/// What libpq is told of TLS and of the port.
 @Suite struct PostgresOptionsTests {
     /// The `sslmode` of each host.
     private func modes(_ text: String, _ environment: [String: String] = [:]) throws -> [String?] {
@@ -28,6 +28,35 @@ import Testing
         #expect(try modes("host=db1,db2 sslmode=verify-ca", ["PGSSLMODE": "disable"]) == ["verify-ca", "verify-ca"])
         // libpq reads it by itself.
         #expect(try modes("host=db", ["PGSSLMODE": "require"]) == [nil])
+    }
+
+    private func ports(_ text: String) throws -> [String?] {
+        let options = try PostgresOptions(text)
+        return options.hosts.map { host in
+            options.parameters(for: host, at: host.address).first { $0.keyword == "port" }?.value
+        }
+    }
+
+    /// Then libpq takes the one of the service file, or of `PGPORT`.
+    @Test(arguments: [
+        "service=fleet", "dbname=fleet", "postgresql:///fleet?service=fleet", "postgresql://db/fleet", "host=db",
+        "hostaddr=127.0.0.1", "host=/run/postgresql", "host=db port=",
+    ])
+    func aPortThatIsNotGivenIsLeftToLibpq(_ text: String) throws { #expect(try ports(text) == [nil]) }
+
+    @Test func aPortThatIsGivenHolds() throws {
+        #expect(try ports("service=fleet port=6432") == ["6432"])
+        #expect(try ports("postgresql://db1,db2:5433/fleet") == ["5432", "5433"])
+        #expect(try ports("host=db1,db2 port=6432") == ["6432", "6432"])
+    }
+
+    @Test func messagesNameTheHostAndThePortThatIsGiven() throws {
+        for (text, place) in [
+            ("host=db port=6432", "db:6432"), ("host=db", "db"), ("hostaddr=192.0.2.7 port=1", "192.0.2.7:1"),
+            ("service=fleet", "libpq's default host"),
+        ] {
+            #expect(try PostgresOptions(text).hosts.map(\.place) == [place])
+        }
     }
 
     @Test func aUnixSocketNeedsNoTLS() throws {
