@@ -17,6 +17,17 @@ enum HostLookup {
         }
     }
 
+    /// How many hosts a name leads to; 1 if it cannot be looked up.
+    static func count(of host: PostgresOptions.Host) async -> Int {
+        count(of: (try? await addresses(of: host)) ?? [])
+    }
+
+    /// How many hosts have these addresses: an IPv4 and an IPv6 address under one name are most often of one host.
+    static func count(of addresses: [String]) -> Int {
+        let kinds = Dictionary(grouping: Set(addresses)) { $0.contains(":") }
+        return kinds.values.map(\.count).max() ?? 1
+    }
+
     private static func reason(_ error: any Error, _ name: String) -> GatewayError {
         switch error as? NameResolutionError {
         case .notFound: GatewayError(.unreachable, "The name \(name) of the database has no address.")

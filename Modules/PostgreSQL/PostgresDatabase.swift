@@ -32,7 +32,13 @@ package actor PostgresDatabase: FleetDatabase {
         dialer = PostgresDialer(options: try PostgresOptions(url), loop: EventLoopGroup.shared.next())
     }
 
-    package nonisolated var hostCount: Int { dialer.options.hosts.count }
+    package nonisolated var hostCount: Int {
+        get async {
+            var count = 0
+            for host in dialer.options.hosts { count += await HostLookup.count(of: host) }
+            return count
+        }
+    }
 
     /// Transactions under way go on, and their connections are closed at their ends; none begins any more.
     package func close() async {
@@ -241,7 +247,7 @@ extension PostgresDatabase {
     /// Notices a primary that was promoted while the old one goes on answering: a connection to that one would never end
     /// by itself.
     private func lookForNewer() async {
-        guard dialer.options.hosts.count > 1 else { return }
+        guard dialer.options.haveOthers else { return }
         while !Task.isCancelled {
             try? await Task.sleep(for: Self.survey)
             // Its timeline is noted by the check; the connections to an older one end at their next use. A primary that is

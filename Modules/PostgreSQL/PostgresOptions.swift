@@ -1,6 +1,7 @@
 #if PostgreSQL
 internal import CPQ
 internal import Glibc
+internal import SallyportCore
 internal import SallyportGateway
 
 /// Where a database is, and how to log in: what libpq reads from a URL or a text of `key=value` pairs, with one entry
@@ -16,6 +17,12 @@ struct PostgresOptions: Sendable {
 
         var isUnixSocket: Bool { address.isEmpty && (name.hasPrefix("/") || name.hasPrefix("@")) }
 
+        /// Whether it is one host for as long as the gateway runs. A name may have several addresses, and others later;
+        /// what the environment names is not known here.
+        var isOneForGood: Bool {
+            !address.isEmpty || isUnixSocket || name.contains("%") || IPAddress(name) != nil
+        }
+
         /// For messages.
         var place: String {
             let host = name.isEmpty ? address : name
@@ -24,6 +31,8 @@ struct PostgresOptions: Sendable {
     }
 
     let hosts: [Host]
+    /// Whether another host than the one that is used may become the primary.
+    var haveOthers: Bool { hosts.count > 1 || !hosts.allSatisfy(\.isOneForGood) }
     /// Everything else, by keyword.
     let others: [String: String]
     /// The `sslmode` where none is given; nil if the environment has one.
@@ -65,7 +74,7 @@ struct PostgresOptions: Sendable {
         return text.split(separator: ",", omittingEmptySubsequences: false).map(String.init)
     }
 
-    /// An item of a list that is empty is no port that is not given: to libpq, it is the port that PostgreSQL has by itself.
+    /// To libpq, an empty item in a list of ports is PostgreSQL's own port, whatever `PGPORT` says.
     private static func port(_ item: String) -> String { item.isEmpty ? "5432" : item }
 
     private static func parsed(_ text: String) throws(GatewayError) -> [String: String] {

@@ -58,6 +58,21 @@ import Testing
         #expect(try await HostLookup.addresses(of: host).contains { ["127.0.0.1", "::1"].contains($0) })
     }
 
+    private static let counts: [(addresses: [String], hosts: Int)] = [
+        ([], 1), ([""], 1), (["10.0.0.1"], 1), (["10.0.0.1", "fd00::1"], 1), (["10.0.0.1", "10.0.0.1"], 1),
+        (["10.0.0.1", "10.0.0.2"], 2), (["10.0.0.1", "fd00::1", "fd00::2", "fd00::3"], 3),
+    ]
+
+    @Test(arguments: counts)
+    func aNameWithSeveralAddressesOfAKindLeadsToSeveralHosts(_ addresses: [String], _ hosts: Int) {
+        #expect(HostLookup.count(of: addresses) == hosts)
+    }
+
+    @Test func aDatabaseAtOneAddressIsOnOneHost() async throws {
+        #expect(try await PostgresDatabase("host=10.0.0.1").hostCount == 1)
+        #expect(try await PostgresDatabase("host=10.0.0.1,10.0.0.2").hostCount == 2)
+    }
+
     @Test func anUnknownNameIsUnreachable() async throws {
         let host = try #require(PostgresOptions("host=no-such-name.invalid").hosts.first)
         await #expect(throws: GatewayError(.unreachable, "")) { try await HostLookup.addresses(of: host) }

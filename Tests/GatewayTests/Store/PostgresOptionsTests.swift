@@ -59,6 +59,18 @@ import Testing
         }
     }
 
+    /// Of a name, all addresses are dialled, and any of them may be the newer primary.
+    @Test(arguments: ["host=db", "postgresql://db/fleet", "host=10.0.0.1,10.0.0.2", "service=fleet"])
+    func othersAreLookedForBehindANameOrAList(_ text: String) throws { #expect(try PostgresOptions(text).haveOthers) }
+
+    @Test(arguments: [
+        "host=10.0.0.1", "hostaddr=10.0.0.1", "host=db hostaddr=10.0.0.1", "host=/run/postgresql", "host=@postgresql",
+        "postgresql://[fd00::1]/fleet", "host=fe80::1%eth0",
+    ])
+    func thereIsNoOtherBesideOneAddressOrASocket(_ text: String) throws {
+        #expect(try !PostgresOptions(text).haveOthers)
+    }
+
     @Test func aUnixSocketNeedsNoTLS() throws {
         #expect(try modes("host=/run/postgresql,@postgresql,db") == [nil, nil, "verify-full"])
     }

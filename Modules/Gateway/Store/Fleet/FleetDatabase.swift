@@ -20,8 +20,8 @@ package protocol FleetDatabase: Sendable {
     /// Why notifications cannot be followed now; nil while they are.
     var trouble: GatewayError? { get async }
 
-    /// On how many hosts it may be, by its URL.
-    var hostCount: Int { get }
+    /// On how many hosts it may be, by its URL and the addresses of the names in it.
+    var hostCount: Int { get async }
 
     /// Ends all connections. Later calls throw.
     func close() async
@@ -33,12 +33,13 @@ extension FleetDatabase {
     /// What an administrator should know of how the database keeps what it has acknowledged; nil for nothing, and if it does
     /// not answer.
     func warning() async -> String? {
-        guard hostCount > 1 else { return nil }
+        let count = await hostCount
+        guard count > 1 else { return nil }
         let rows = try? await transaction(.read) { transaction in
             try await transaction.run("SELECT current_setting('synchronous_standby_names')", [])
         }
         guard let names = try? rows?.first?.text(0), names.allSatisfy(\.isWhitespace) else { return nil }
-        return "The database's URL names \(hostCount) hosts, and none waits for another (synchronous_standby_names is "
+        return "The database's URL leads to \(count) hosts, and none waits for another (synchronous_standby_names is "
             + "empty): what was acknowledged, such as a lock, can be lost with its host. Demand a synchronous standby "
             + "(Patroni: synchronous_mode), unless a managed service keeps copies in a way of its own."
     }
