@@ -75,24 +75,10 @@ struct ConfigurationBuilder: Sendable {
             user: .init(id: ""), trust: trust)
         let application = directory.applications[id.description]
         document.servers = try servers(of: id.description)
-        document.domains = directory.domains.sorted { $0.key < $1.key }.map {
-            .init(
-                $0.key, route: $0.value.route, ports: $0.value.ports.sorted(), secondary: $0.value.secondary)
-        }
-        document.deniedNetworks = directory.deniedNetworks.sorted()
-        document.defaultRoute = .init(
-            route: directory.defaultRoute.route, ports: directory.defaultRoute.ports.sorted(),
-            secondary: directory.defaultRoute.secondary)
-        document.defaultDomains = directory.defaultDomains
+        try directory.tell(&document)
         document.clusters = try clusters()
         document.gateways = try settings.controls(of: gateways)
-        document.tls = .init(blocked: directory.blockedTLS.sorted(), floor: directory.tlsFloor)
-        document.schemes = directory.schemes.sorted()
-        document.realms = try directory.realms.sorted { $0.key < $1.key }.map { name, kdcs in
-            .init(name, kdcs: try kdcs.map { try Endpoint($0) })
-        }
-        document.policy = try WireJSON.decode(
-            JSONValue.self, from: Array((application?.policy ?? "{}").utf8), limit: Directory.Limits.policy)
+        document.policy = try Directory.policy(application?.policy ?? "{}")
         document.application = ConfigurationDocument.Application(application)
         return document
     }
@@ -100,11 +86,7 @@ struct ConfigurationBuilder: Sendable {
     private func servers(of entitlement: String) throws -> [ConfigurationDocument.Server] {
         try directory.servers(for: entitlement)
             .sorted { ($0.priority, $0.endpoint) < ($1.priority, $1.endpoint) }
-            .map { server in
-                .init(
-                    try Endpoint(server.endpoint), priority: server.priority, route: server.route,
-                    isApplicationServer: server.application != nil, secondary: server.secondary)
-            }
+            .map { try .init($0) }
     }
 
     private func clusters() throws -> [ConfigurationDocument.Cluster] {

@@ -72,12 +72,28 @@ extension GatewayData {
         }
     }
 
+    /// As ``Directory/checkLengths(after:authority:)`` takes it.
+    private var authorityLength: Int { authorities.all.map(\.count).max() ?? 0 }
+
+    /// What a declaration would change.
+    func preview(of declaration: Declaration, prune: Bool) throws -> [String] {
+        let new = try directory.applying(declaration, prune: prune)
+        try new.checkLengths(after: directory, authority: authorityLength)
+        return directory.difference(to: new)
+    }
+
     /// Changes the directory, unless instances would end by it and that is not confirmed; then the reply is a question.
     private func revise(
         _ note: AuditNote, _ edit: @escaping @Sendable (Directory) throws -> DirectoryEdit,
         reply: (DirectoryEdit) -> AdministrationReply
     ) async throws -> AdministrationReply {
-        switch try await store.revise(knownDirectory, instances, at: clock(), audit: note, edit) {
+        let authority = authorityLength
+        let checked: @Sendable (Directory) throws -> DirectoryEdit = { directory in
+            let edited = try edit(directory)
+            try edited.directory.checkLengths(after: directory, authority: authority)
+            return edited
+        }
+        switch try await store.revise(knownDirectory, instances, at: clock(), audit: note, checked) {
         case .done(let revision, let edit):
             return await reply(edit).told(enforce(revision))
         case .unconfirmed(let ending):

@@ -22,7 +22,7 @@ extension GatewayData {
         case .showFleet: .fleet(await fleetEntry())
         case .show: .configuration(try directory.declaration.yaml())
         case .apply(let yaml, let prune, dryRun: true, _):
-            .changes(directory.difference(to: try directory.applying(Declaration(yaml: yaml), prune: prune)))
+            .changes(try preview(of: Declaration(yaml: yaml), prune: prune))
         case .authority: try await authorityStatus()
         default: throw GatewayError(.internalFailure, "The command is not one that lists.")
         }

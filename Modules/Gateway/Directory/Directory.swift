@@ -16,7 +16,10 @@ struct Directory: Sendable, Hashable, Codable {
         static let servers = 4_000
         static let domains = 4_000
         static let networks = 4_000
-        static let clusters = 64
+        /// With the gateway's own, which is in every configuration, as many as one may name.
+        static let clusters = ConfigurationDocument.Limits.clusters - 1
+        /// The applications of one user.
+        static let entitlements = ConfigurationDocument.Limits.entitlements
         static let relays = 64
         static let configuration = 64 << 10
         static let policy = 64 << 10
@@ -141,10 +144,20 @@ extension Directory {
 
     mutating func setPolicy(_ entitlement: String, json: String) throws(GatewayError) {
         guard applications[entitlement] != nil else { throw unknown(application: entitlement) }
-        guard let value = try? WireJSON.decode(JSONValue.self, from: Array(json.utf8), limit: Limits.policy),
-            case .object = value
-        else { throw GatewayError(.invalid, "A policy is a JSON object of at most \(Limits.policy) bytes.") }
+        guard case .object? = try? Self.policy(json) else {
+            throw GatewayError(
+                .invalid,
+                "A policy is a JSON object of at most \(Limits.policy) bytes, at most "
+                    + "\(ConfigurationDocument.Limits.policyDepth) levels deep.")
+        }
         applications[entitlement]?.policy = json
+    }
+
+    /// A policy in the form in which a configuration has it.
+    static func policy(_ json: String) throws(WireError) -> JSONValue {
+        try WireJSON.decode(
+            JSONValue.self, from: Array(json.utf8), limit: Limits.policy,
+            deepest: ConfigurationDocument.Limits.policyDepth)
     }
 
     mutating func entitle(_ user: String, to entitlement: String, version: String) throws(GatewayError) {
@@ -152,6 +165,8 @@ extension Directory {
         guard applications[entitlement]?.versions.contains(version) == true else {
             throw unknown(application: entitlement, version)
         }
+        let known = users[user]?.entitlements ?? [:]
+        if known[entitlement] == nil { try check(known.count, Limits.entitlements, "apps of user \(user)") }
         users[user]?.entitlements[entitlement, default: []].insert(version)
     }
 

@@ -15,12 +15,22 @@ extension ConfigurationDocument {
             self.name = name
             json = try WireJSON.encode(value)
         }
+
+        /// In the text, with quotation marks, colon and comma.
+        var length: Int { json.count + name.utf8.count + 4 }
     }
 
     /// This configuration's members that do not depend on the instance, with every limit and range checked.
     package func sharedMembers() throws(WireError) -> SharedMembers {
         try checkRanges()
         try checkCounts()
+        return SharedMembers(members: try encodedShared())
+    }
+
+    /// How many bytes the members that do not depend on the instance take in the payload, beyond the limits or not.
+    package func sharedLength() throws(WireError) -> Int { try encodedShared().reduce(0) { $0 + $1.length } }
+
+    private func encodedShared() throws(WireError) -> [Member] {
         var members = [
             try Member("application", application), try Member("clusters", clusters),
             try Member("defaultRoute", defaultRoute),
@@ -30,7 +40,7 @@ extension ConfigurationDocument {
         ]
         if let defaultDomains { members.append(try Member("defaultDomains", defaultDomains)) }
         if let gateways { members.append(try Member("gateways", gateways)) }
-        return SharedMembers(members: members)
+        return members
     }
 
     /// The payload of a JWS: this configuration's own members, and the others from `shared`. The same bytes as
@@ -45,7 +55,7 @@ extension ConfigurationDocument {
             try Member("user", user),
         ]
         var text: [UInt8] = []
-        text.reserveCapacity((own + shared.members).reduce(2) { $0 + $1.json.count + $1.name.utf8.count + 4 })
+        text.reserveCapacity((own + shared.members).reduce(2) { $0 + $1.length })
         text.append(UInt8(ascii: "{"))
         for (index, member) in (own + shared.members).sorted(by: { $0.name < $1.name }).enumerated() {
             if index > 0 { text.append(UInt8(ascii: ",")) }
@@ -53,6 +63,6 @@ extension ConfigurationDocument {
             text += member.json
         }
         text.append(UInt8(ascii: "}"))
-        return text
+        return try Self.checkedLength(of: text)
     }
 }

@@ -28,6 +28,8 @@ package struct ConfigurationDocument: Sendable, Hashable, Codable {
         package static let names = 256
         /// The greatest number of KDCs of a realm.
         package static let kdcs = 8
+        /// The deepest nesting of the policy, which stands one level below that of the document.
+        package static let policyDepth = WireJSON.maximumDepth - 1
         /// The application's configuration text, in bytes.
         package static let text = 64 << 10
         /// The time from signing to the end of the lease, in seconds: 5 minutes to 7 days. A signer's certificate lasts
@@ -117,7 +119,16 @@ extension ConfigurationDocument {
     package func serialized() throws(WireError) -> [UInt8] {
         try checkRanges()
         try checkCounts()
-        return try WireJSON.encode(self)
+        return try Self.checkedLength(of: WireJSON.encode(self))
+    }
+
+    /// What no instance would take is not signed, so that the signer's log tells of it.
+    static func checkedLength(of text: [UInt8]) throws(WireError) -> [UInt8] {
+        guard text.count <= Limits.document else {
+            throw WireError(
+                .tooLarge, "The configuration has \(text.count) bytes, and no more than \(Limits.document) are taken.")
+        }
+        return text
     }
 
     func checkRanges() throws(WireError) {

@@ -5,13 +5,15 @@ package enum WireJSON {
     /// The deepest nesting of arrays and objects.
     package static let maximumDepth = 32
 
-    /// - Parameter limit: in bytes.
+    /// - Parameters:
+    ///   - limit: in bytes.
+    ///   - deepest: the deepest nesting.
     package static func decode<Value: Decodable>(
-        _ type: Value.Type, from bytes: [UInt8], limit: Int
+        _ type: Value.Type, from bytes: [UInt8], limit: Int, deepest: Int = maximumDepth
     ) throws(WireError) -> Value {
         guard bytes.count <= limit else { throw WireError(.tooLarge, "The JSON is longer than \(limit) bytes.") }
-        guard depth(of: bytes) <= maximumDepth else {
-            throw WireError(.tooLarge, "The JSON nests deeper than \(maximumDepth).")
+        guard depth(of: bytes) <= deepest else {
+            throw WireError(.tooLarge, "The JSON nests deeper than \(deepest).")
         }
         do {
             return try JSONDecoder().decode(type, from: Data(bytes))
