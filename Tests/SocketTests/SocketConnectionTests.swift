@@ -138,6 +138,34 @@ struct SocketConnectionTests {
         _ = relay
     }
 
+    /// The relay ends one direction with the server's FIN, and would carry a close_notify to the server in the other
+    /// one: also while the reason of the loss is asked for, when the owner may close the connection.
+    @Test(arguments: [false, true])
+    func whatIsCutOffThroughARelayLooksLikeNoEndToTheServer(_ isClosedMeanwhile: Bool) async throws {
+        let (isAsked, ended, isOver) = (Lock(false), Lock<Bool?>(nil), TaskSignal())
+        let server = try world.server(isSecure: true) { client in
+            _ = client.read(upTo: 4)
+            if let descriptor = (client as? TestTLSConnection)?.descriptor { shutdown(descriptor, Int32(SHUT_WR)) }
+            _ = client.readAll()
+            ended.withLock { [hasEnded = client.peerEnded] in $0 = hasEnded }
+        }
+        let relay = try world.relayed()
+        world.gate.whenAsked {
+            isAsked.withLock { $0 = true }
+            if isClosedMeanwhile { await isOver.wait() }
+        }
+        let connection = try await app.open(server, isSecure: true)
+        try await connection.write("half")
+        let reading = Task { try await connection.readAll() }
+        #expect(try await eventually { isAsked.withLock { $0 } })
+        if isClosedMeanwhile { connection.close() }
+        await #expect(throws: LoadError(.connectionLost, "")) { try await reading.value }
+        #expect(try await eventually { ended.withLock { $0 } != nil })
+        #expect(ended.withLock { $0 } == false)
+        isOver.send()
+        _ = relay
+    }
+
     /// close_notify on the TLS to the relay is the server's FIN; the end of TCP alone may be an attacker's.
     @Test func anEndOfTCPAloneAtTheRelayIsNoEndEither() async throws {
         let server = try world.mirror(isSecure: false)

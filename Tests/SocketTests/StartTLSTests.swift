@@ -361,6 +361,24 @@ struct StartTLSTests {
         _ = relay
     }
 
+    /// Our side has read everything by then: closed in peace, the connection would end with a FIN.
+    @Test func aHandshakeThatFailsResetsTheStream() async throws {
+        let isReset = Lock<Bool?>(nil)
+        let server = try server(before: { connection in
+            // The alert handshake_failure answers the ClientHello.
+            _ = connection.read()
+            connection.write([21, 3, 3, 0, 2, 2, 40])
+            var end = pollfd(fd: connection.descriptor, events: 0, revents: 0)
+            _ = poll(&end, 1, 10_000)
+            let hasError = end.revents & Int16(POLLERR) != 0
+            isReset.withLock { $0 = hasError }
+        })
+        let error = try await failure(server)
+        #expect(error?.code == .tlsFailed && error?.step == .serverTLS, "\(String(describing: error))")
+        #expect(try await eventually { isReset.withLock { $0 } != nil })
+        #expect(isReset.withLock { $0 } == true)
+    }
+
     @Test func cancellingResetsTheStream() async throws {
         let server = try server(before: { $0.awaitEnd() })
         let stream = try await consented(server)

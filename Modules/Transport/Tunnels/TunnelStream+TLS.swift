@@ -20,7 +20,7 @@ extension TunnelStream {
         wire.beginSending()
         while case .bytes(let bytes) = up.take(upTo: .max) { unsent += bytes }
         securing = TunnelSecuring(within: time, from: pool.now, continuation)
-        if let failure = unreadBytes() { return lose(failure, isReset: true) }
+        if let failure = unreadBytes() { return lose(failure) }
         pool.watchdog.watch(opening)
         goOnSecuring()
     }
@@ -69,7 +69,7 @@ extension TunnelStream {
             record.goOn(with: settings)
             if let identity = handshake.path.identity { wire.show(identity) }
         } else {
-            if let failure = unreadBytes() { return lose(failure, isReset: true) }
+            if let failure = unreadBytes() { return lose(failure) }
             securing?.record = wire.beginTLS(settings, at: host, showing: handshake.path.identity)
         }
         pool.watchdog.watch(opening)
@@ -108,7 +108,7 @@ extension TunnelStream {
         case .waits(let interest): wait(for: interest)
         case .done(let tls): secured(tls)
         case .held: hold(.failure(failure(isLost: false, "something is in question")))
-        case .failed(let isLost, let reason): lose(failure(isLost: isLost, reason), isReset: false)
+        case .failed(let isLost, let reason): lose(failure(isLost: isLost, reason))
         }
     }
 
@@ -123,7 +123,7 @@ extension TunnelStream {
     private func secured(_ tls: StreamFacts.TLS) {
         // A held chain counts as accepted by OpenSSL only because it will ask again.
         guard securing?.record?.isInQuestion == false else {
-            return lose(failure(isLost: false, "the chain was not judged"), isReset: true)
+            return lose(failure(isLost: false, "the chain was not judged"))
         }
         opening.secured(tls, by: securing?.record)
         wire.received()

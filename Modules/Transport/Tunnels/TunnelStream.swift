@@ -214,15 +214,13 @@ final class TunnelStream: LoopObject {
     }
 
     /// The connection broke.
-    func fail() { lose(wire.failure(isHalfClosed: isUpEnded), isReset: false) }
+    func fail() { lose(wire.failure(isHalfClosed: isUpEnded)) }
 
-    /// Ends the use of the connection. A loss that a relay caused is reported once its reason may be known: until then
-    /// nothing is read or sent, and readers and writers wait.
-    ///
-    /// - Parameter isReset: whether the server is to see a reset.
-    func lose(_ failure: LoadError, isReset: Bool) {
+    /// Ends the use of the connection, with a reset. A loss that a relay caused is reported once its reason may be
+    /// known: until then nothing is read or sent, and readers and writers wait.
+    func lose(_ failure: LoadError) {
         guard let pool, !isLost else { return }
-        (isLost, isClosed, isUpEnded, isDownEnded) = (true, !isReset, true, true)
+        (isLost, isUpEnded, isDownEnded) = (true, true, true)
         wire.end()
         pool.loop.forget(descriptor)
         pool.lost(opening, failure)
@@ -277,8 +275,11 @@ final class TunnelStream: LoopObject {
         guard let pool = self.pool else { return }
         self.pool = nil
         let link = wire.takeLink()
-        if !isClosed { link?.willReset() }
-        link?.free(isRegular: isClosed && !isLost)
+        // What was sent before a loss must not look complete to the server, even if the owner has closed the tunnel
+        // since: a relay that has ended one direction would carry a close_notify in the other one.
+        let isRegular = isClosed && !isLost
+        if !isRegular { link?.willReset() }
+        link?.free(isRegular: isRegular)
         pool.loop.forget(descriptor)
         if let lendingTimer { pool.loop.set(lendingTimer, at: nil) }
         end(with: failure)
