@@ -77,6 +77,7 @@ private final class RefusingChannel: ByteChannel {
     var facts: StreamFacts { StreamFacts(connection: ConnectionFacts()) }
     var sentBytes: Int { 0 }
     var receivedBytes: Int { 0 }
+    var readBytes: Int { 0 }
     var unsentBytes: Int { 0 }
     var isBeingRead: Bool { false }
 

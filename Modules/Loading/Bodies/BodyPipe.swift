@@ -182,6 +182,9 @@ extension BodyPipe {
     /// The number of available bytes.
     package var bufferedBytes: Int { machine.withLock { $0.bufferedBytes } }
 
+    /// The number of bytes that the consumer has taken.
+    package var takenBytes: Int { machine.withLock { $0.takenBytes } }
+
     /// Whether the producer has finished.
     package var isFinished: Bool { machine.withLock { $0.isFinished } }
 

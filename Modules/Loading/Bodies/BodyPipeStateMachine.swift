@@ -19,6 +19,8 @@ struct BodyPipeStateMachine: Sendable {
 
     private let watermarks: BodyPipe.Watermarks
     private var chunks = ChunkQueue()
+    /// How many bytes the consumer has taken.
+    private(set) var takenBytes = 0
     private var end = End.open
     private var producer: Producer?
     private var consumer: Consumer?
@@ -72,7 +74,7 @@ struct BodyPipeStateMachine: Sendable {
 
     /// The consumer that waits for a chunk, with the first chunk; nil if none waits, or if there is no chunk.
     private mutating func waitingConsumer() -> (Consumer, Result<[UInt8]?, LoadError>)? {
-        guard consumer != nil, let chunk = chunks.take(upTo: consumerLimit) else { return nil }
+        guard consumer != nil, let chunk = takeChunk(upTo: consumerLimit) else { return nil }
         return consumer.take().map { ($0, .success(chunk)) }
     }
 
@@ -123,11 +125,17 @@ struct BodyPipeStateMachine: Sendable {
 
     mutating func taken(upTo limit: Int) -> (BodyPipe.TakeResult, Actions) {
         var actions = Actions()
-        guard let chunk = chunks.take(upTo: limit) else { return (emptyResult(), actions) }
+        guard let chunk = takeChunk(upTo: limit) else { return (emptyResult(), actions) }
         guard hasRoom else { return (.bytes(chunk), actions) }
         actions.callsHasRoom = clearOwed(&owesHasRoom)
         actions.resumeProducer = producer.take().map { ($0, .success(())) }
         return (.bytes(chunk), actions)
+    }
+
+    private mutating func takeChunk(upTo limit: Int) -> [UInt8]? {
+        let chunk = chunks.take(upTo: limit)
+        takenBytes += chunk?.count ?? 0
+        return chunk
     }
 
     private mutating func emptyResult() -> BodyPipe.TakeResult {

@@ -10,6 +10,8 @@ package protocol ByteChannel: AnyObject, Sendable {
     var sentBytes: Int { get }
     /// The number of the server's bytes that came out of TLS, or of the socket.
     var receivedBytes: Int { get }
+    /// The number of the server's bytes that reads have returned.
+    var readBytes: Int { get }
     /// The number of bytes that wait to be sent, apart from some 64 KiB that the event loop has already taken to send.
     var unsentBytes: Int { get }
     /// Whether a task is waiting for bytes.

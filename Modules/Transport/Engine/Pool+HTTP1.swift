@@ -56,25 +56,28 @@ extension Pool {
         guard let origin = attempt.claim?.origin else { return }
         let descriptor = handle.socket
         let first = handle.firstBytes()
+        // Bytes that came before the request are not its answer (RFC 9112 §9.2).
+        guard first.bytes.isEmpty else { return dialAgain(exchange, handle, or: .spokeFirst) }
         guard descriptor >= 0, let link = TunnelLink(descriptor, attempt.handshakes, hasFailed: first.hasFailed) else {
-            return dialAgain(exchange, handle)
+            return dialAgain(exchange, handle, or: .endedAtOnce(at: attempt.reachedStep))
         }
         takesOver(descriptor, to: origin)
-        let connection = HTTP1Connection(link, made: handle, by: exchange, to: origin, first: first.bytes, in: self)
+        let connection = HTTP1Connection(link, made: handle, by: exchange, to: origin, in: self)
         handle.release()
         carried[origin] = nil
         (attempt.transfer, attempt.connection) = (nil, connection)
         connection.carry(exchange)
     }
 
-    /// libcurl has closed the connection before it was taken over: after the handshake libcurl briefly treats it as
-    /// idle, and takes a ticket that arrives meanwhile for the server's end (7.88).
-    private func dialAgain(_ exchange: Exchange, _ handle: EasyHandle) {
+    /// The new connection cannot carry the exchange, of which nothing was sent. The server has spoken before it was
+    /// asked; or libcurl has closed the connection before it was taken over: after the handshake libcurl briefly treats
+    /// it as idle, and takes a ticket that arrives meanwhile for the server's end (7.88).
+    ///
+    /// - Parameter failure: ends the exchange if the same has happened too often.
+    private func dialAgain(_ exchange: Exchange, _ handle: EasyHandle, or failure: LoadError) {
         let attempt = exchange.attempt
         attempt.dials += 1
-        guard attempt.dials < Attempt.dialLimit else {
-            return end(exchange, LoadError(.connectionLost, at: attempt.reachedStep, "The connection ended at once."))
-        }
+        guard attempt.dials < Attempt.dialLimit else { return end(exchange, failure) }
         handle.release()
         remove(handle)
         attempt.startOver()
@@ -141,5 +144,15 @@ extension Pool {
                 tlsVersion: connection.tlsFacts.flatMap { TLSVersion(openSSL: $0.version) },
                 peer: configuration.path.addresses == nil ? nil : connection.peer)
         }
+    }
+}
+
+extension LoadError {
+    fileprivate static var spokeFirst: LoadError {
+        LoadError(.protocolViolation, at: .request, "The server sends bytes before it has the request.")
+    }
+
+    fileprivate static func endedAtOnce(at step: LoadError.Step) -> LoadError {
+        LoadError(.connectionLost, at: step, "The connection ended at once.")
     }
 }

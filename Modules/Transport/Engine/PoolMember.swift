@@ -60,7 +60,8 @@ class Attempt {
     final var connection: (any HTTPConnection)?
     final var hasBegun: Bool { connection != nil }
     final var attempt: Attempt { self }
-    /// How often libcurl has closed the connection that it had just opened.
+    /// How often a connection that was just opened could not be used: libcurl had closed it, or bytes had come before
+    /// the request.
     final var dials = 0
     static let dialLimit = 5
     /// One for each handshake, the relay's first.

@@ -34,7 +34,7 @@ final class HTTP1Connection: HTTPConnection, IdleConnection, DescriptorHandler, 
     /// Changed by ``change(_:)``, or replaced.
     private var sending = RequestSending()
     /// An incomplete line, with the bytes after it.
-    private var rest: [UInt8]
+    private var rest: [UInt8] = []
     private var isAnswerWhole = false
     /// The connection serves no further exchange.
     private var isSpent = false
@@ -67,11 +67,7 @@ final class HTTP1Connection: HTTPConnection, IdleConnection, DescriptorHandler, 
     private var threshold = ReceiveThreshold()
     private lazy var thresholdTimer = LoopTimer { [weak self] in self?.thresholdIsDue() }
 
-    /// - Parameter first: bytes that arrived while libcurl still read.
-    init(
-        _ link: TunnelLink, made handle: EasyHandle, by exchange: Exchange, to origin: Origin, first: [UInt8],
-        in pool: Pool
-    ) {
+    init(_ link: TunnelLink, made handle: EasyHandle, by exchange: Exchange, to origin: Origin, in pool: Pool) {
         self.link = link
         self.handle = handle
         self.origin = origin
@@ -85,7 +81,6 @@ final class HTTP1Connection: HTTPConnection, IdleConnection, DescriptorHandler, 
         (facts.isReused, facts.proxyStatus) = (true, nil)
         reusedFacts = SharedConnectionFacts(facts)
         hostLine = RequestHead.hostLine(for: exchange.request)
-        rest = first
     }
 
     // MARK: Exchanges
@@ -104,9 +99,6 @@ final class HTTP1Connection: HTTPConnection, IdleConnection, DescriptorHandler, 
         begin(exchange)
         lend()
         send()
-        let first = rest
-        rest = []
-        if !first.isEmpty { take(first, exchange) }
         receive()
         if isLent, !sending.isOver { takeBack(hasBytes: false) }
     }

@@ -23,8 +23,8 @@ package actor StreamPeer {
     /// From the first exchange on, even if that is cancelled before it begins.
     private var ownsStream = false
     private var reading: Task<Void, Never>?
-    /// The stream's count before the first exchange, and how many bytes were read since.
-    private var (receivedBefore, readBytes) = (0, 0)
+    /// How many bytes were read before the first exchange, by the stream's user, and how many since.
+    private var (readBefore, readBytes) = (0, 0)
     private var connection: SharedConnectionFacts?
     private var watching: Task<Void, Never>?
     private var watchedUntil = LoopInstant.never
@@ -91,8 +91,9 @@ package actor StreamPeer {
         guard self.principal ?? principal == principal else {
             throw LoadError(.cannotConnect, at: .connect, "The stream serves another principal.")
         }
+        if reading == nil { readBefore = stream.channel.readBytes }
         // Bytes that came unasked answer no request.
-        if reading != nil, stream.receivedBytes > receivedBefore + readBytes { close() }
+        if stream.receivedBytes > readBefore + readBytes { close(because: stream.channel.failure) }
         if let failure { throw failure }
     }
 
@@ -104,7 +105,6 @@ package actor StreamPeer {
 
     private func startReading(for principal: Principal) {
         self.principal = principal
-        receivedBefore = stream.receivedBytes
         // Unstructured, as it goes on between exchanges; it must not keep the peer. See Docs/Concurrency.md.
         reading = Task { [weak self, stream] in
             while true {
@@ -173,8 +173,10 @@ package actor StreamPeer {
     }
 
     /// Ends the stream between exchanges.
-    func close() {
-        end(with: Self.ended)
+    ///
+    /// - Parameter reason: why no other exchange is possible; nil for the end of the stream.
+    func close(because reason: LoadError? = nil) {
+        end(with: reason ?? Self.ended)
         stream.close()
     }
 

@@ -81,6 +81,7 @@ package final class Tunnel: ByteChannel {
     package var unsentBytes: Int { ends.up.bufferedBytes }
     package var sentBytes: Int { ends.wire.sentBytes }
     package var receivedBytes: Int { ends.received.load(ordering: .relaxed) }
+    package var readBytes: Int { ends.down.takenBytes }
     package var isBeingRead: Bool { ends.down.isAwaited }
 
     /// Ends the direction to the server once everything is sent, and leaves the other open: with close_notify under

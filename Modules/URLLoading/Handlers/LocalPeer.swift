@@ -33,10 +33,10 @@ public struct LocalPeer: Sendable {
     /// not read makes no other exchange wait.
     ///
     /// The stream is closed after an answer that lets no other follow, or that refuses a body before its end; if bytes
-    /// come unasked; when it has been idle for 90 s; and when neither this peer nor the body of an answer is in use. An
-    /// exchange that fails or is cancelled resets it. Once it has ended, exchanges end with its own failure, or with
-    /// `cannotConnect`. Nothing is sent twice, as there is no other connection: a refused expectation (417) is the
-    /// answer.
+    /// come unasked, which includes those that were not read before the first exchange; when it has been idle for 90 s;
+    /// and when neither this peer nor the body of an answer is in use. An exchange that fails or is cancelled resets
+    /// it. Once it has ended, exchanges end with its own failure, or with `cannotConnect`. Nothing is sent twice, as
+    /// there is no other connection: a refused expectation (417) is the answer.
     public static func stream(_ stream: ByteStream) -> LocalPeer { LocalPeer(place: .stream(StreamPeer(stream))) }
 
     /// The connections of all plugins of the process. Never shut down, as handlers come and go; idle ones are closed.

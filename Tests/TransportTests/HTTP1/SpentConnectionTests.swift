@@ -32,6 +32,50 @@ struct SpentConnectionTests {
         await loops.shutdown()
     }
 
+    private static let planted = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nno"
+
+    /// They come with the relay's answer to CONNECT, when no request can have been sent.
+    @Test(arguments: [HTTPRequest.Method.get, .post])
+    func bytesBeforeTheFirstRequestOfAConnectionAnswerItNot(_ method: HTTPRequest.Method) async throws {
+        let world = try World()
+        let connections = Lock(0)
+        let relay = try world.relay { connection, tls in
+            guard let client = tls.accept(connection), client.readHead() != nil else { return }
+            let isFirst = connections.withLock { count in
+                count += 1
+                return count == 1
+            }
+            client.write("HTTP/1.1 200 OK\r\n\r\n" + (isFirst ? Self.planted : ""))
+            client.answerAll(Self.answer)
+        }
+        let transport = Transport(loops: loops, engine: .own)
+        let request = try ExchangeRequest(method, RequestURL("http://a.example/"))
+        let response = try await transport.exchange(request, via: world.path(relay))
+        #expect(try await response.body.collect(upTo: .bytes(2)) == Array("ok".utf8))
+        #expect(relay.acceptedConnections == 2)
+        await transport.shutdown()
+        await loops.shutdown()
+    }
+
+    @Test func aServerThatAlwaysSpeaksFirstGetsNoRequest() async throws {
+        let world = try World()
+        let isAsked = Lock(false)
+        let relay = try world.relay { connection, tls in
+            guard let client = tls.accept(connection), client.readHead() != nil else { return }
+            client.write("HTTP/1.1 200 OK\r\n\r\n" + Self.planted)
+            if client.readHead() != nil { isAsked.withLock { $0 = true } }
+        }
+        let transport = Transport(loops: loops, engine: .own)
+        let request = try ExchangeRequest(.get, RequestURL("http://a.example/"))
+        await #expect(throws: LoadError(.protocolViolation, "")) {
+            try await transport.exchange(request, via: world.path(relay))
+        }
+        #expect(try await eventually { relay.openConnections == 0 })
+        #expect(!isAsked.withLock { $0 })
+        await transport.shutdown()
+        await loops.shutdown()
+    }
+
     /// Keeps this thread until the server has ended its connections, and our side has been told.
     private func hold(until server: TestServer) {
         let end = ContinuousClock.now + .seconds(10)
@@ -49,7 +93,7 @@ struct SpentConnectionTests {
             connection.write(Self.answer)
             while !mayPlant.withLock({ $0 }) { connection.pause(.milliseconds(1)) }
             if isPlanted.withLock({ $0 }) { return connection.awaitEnd() }
-            connection.write("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nno")
+            connection.write(Self.planted)
             isPlanted.withLock { $0 = true }
             connection.awaitEnd()
         }

@@ -78,6 +78,32 @@ import Testing
         #expect(try await eventually { server.openConnections == 0 })
     }
 
+    @Test func bytesBeforeTheFirstExchangeAnswerItNot() async throws {
+        let isAsked = Lock(false)
+        let server = try TestServer { connection in
+            connection.write("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil")
+            if connection.readHead() != nil { isAsked.withLock { $0 = true } }
+        }
+        let (peer, stream) = try await fixture.open(to: server)
+        #expect(try await eventually { stream.receivedBytes > 0 })
+        await #expect(throws: LoadError(.cannotConnect, "")) { try await peer.exchange(fixture.request()) }
+        #expect(try await eventually { server.openConnections == 0 })
+        #expect(!isAsked.withLock { $0 })
+    }
+
+    @Test func whatWasReadBeforeTheFirstExchangeDoesNotPreventIt() async throws {
+        let greeting = "220 ready\r\n"
+        let server = try TestServer { connection in
+            connection.write(greeting)
+            connection.answerAll(TestConnection.ok)
+        }
+        let (peer, stream) = try await fixture.open(to: server)
+        var read: [UInt8] = []
+        while read.count < greeting.utf8.count, let chunk = try await stream.read(upTo: 4) { read += chunk }
+        for _ in 0..<2 { #expect(try await peer.body(fixture.request()) == "ok") }
+        #expect(server.acceptedConnections == 1)
+    }
+
     @Test func anEndBetweenExchangesIsACannotConnect() async throws {
         let server = try TestServer { connection in
             if connection.readHead() != nil { connection.write(TestConnection.ok) }
@@ -262,6 +288,7 @@ private final class LateChannel: ByteChannel {
     var facts: StreamFacts { channel.facts }
     var sentBytes: Int { channel.sentBytes }
     var receivedBytes: Int { channel.receivedBytes }
+    var readBytes: Int { channel.readBytes }
     var unsentBytes: Int { channel.unsentBytes }
     var isBeingRead: Bool { channel.isBeingRead }
     var failure: LoadError? { channel.failure }
