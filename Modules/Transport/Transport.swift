@@ -163,7 +163,7 @@ final class ExchangeHandle: LoopHandle {
         body = try UploadSource(request.body)
         origin = Origin(
             endpoint: endpoint, isSecure: request.url.isSecure, isHTTP1Only: request.protocols == .http1Only)
-        self.request = request
+        if body.isEmpty { self.request = request.withoutExpectation } else { self.request = request }
         self.engine = engine
     }
 

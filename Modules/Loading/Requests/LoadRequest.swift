@@ -124,7 +124,7 @@ public struct LoadOptions: Sendable {
     public var waitsForConnectivity: Bool?
     /// How long a body waits for the server's `100 Continue` (RFC 9110 §10.1.1) before it is sent anyway; many servers
     /// never send it over HTTP/2, so that the whole time passes. Nil sends the body at once. If a server answers 417,
-    /// the request is sent again without `Expect`.
+    /// the request is sent again without `Expect`. A request without content waits for nothing.
     public var continueTimeout: Duration?
     /// Whether Basic may send a password over plain `http`, to a server or a proxy; if nil, the session's setting
     /// (false by default) applies.

@@ -37,6 +37,7 @@ final class HeaderLines {
     static func isOwnField(_ name: HTTPField.Name) -> Bool {
         // Most names have another length than these.
         switch name.canonicalName.utf8.count {
+        case 6: name.canonicalName == "expect"
         case 2, 4, 7, 10, 14, 16, 17, 19: isOwnName(name.canonicalName)
         default: false
         }

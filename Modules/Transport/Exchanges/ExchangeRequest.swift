@@ -6,8 +6,9 @@ package import SallyportLoading
 
 /// One request to one server.
 ///
-/// `Host`, `Content-Length`, `Transfer-Encoding`, `Connection` and similar fields belong to the transport: it creates
-/// them from URL and body, and drops fields with these names.
+/// `Host`, `Content-Length`, `Transfer-Encoding`, `Connection`, `Expect` and similar fields belong to the transport: it
+/// creates them from URL and body, and drops fields with these names. `Expect: 100-continue` has the effect of
+/// ``continueTimeout``.
 package struct ExchangeRequest: Sendable {
     /// `http` or `https`.
     package var url: RequestURL
@@ -99,7 +100,7 @@ package struct ExchangeResponse: Sendable {
 }
 
 extension ExchangeRequest {
-    /// The request as it is sent again after 417 (RFC 9110 §10.1.1).
+    /// The request as it is sent again after 417, and as it is sent without content (RFC 9110 §10.1.1).
     var withoutExpectation: ExchangeRequest {
         var request = self
         request.continueTimeout = nil
@@ -121,7 +122,8 @@ extension ExchangeRequest {
         throw LoadError(.invalidRequest, at: .routing, "A tunnel is opened by other means than a request.")
     }
 
-    /// Whether the request says that it waits for `100 Continue`.
+    /// Whether the request says that it waits for `100 Continue`. One whose body is known to be empty has lost its
+    /// expectation when its exchange was made.
     var asksToContinue: Bool {
         body != nil && (continueTimeout != nil || headerFields[.expect]?.lowercased() == "100-continue")
     }

@@ -33,6 +33,8 @@ struct UploadSource: Sendable {
     }
 
     var hasBody: Bool { if case .none = content { false } else { true } }
+    /// There is a body, and it is known to have no bytes.
+    var isEmpty: Bool { hasBody && length == 0 }
     /// All bytes are there, and can be sent any number of times.
     var isInMemory: Bool { if case .bytes = content { true } else { false } }
     /// Whether the length is not known before the end.
@@ -48,9 +50,8 @@ struct UploadSource: Sendable {
     /// Lines that prevent libcurl's own: it would wait for `100 Continue`, and declare every body a form.
     func extraLines(for request: ExchangeRequest) -> [StaticString] {
         guard hasBody || Self.expectsBody(request.method) else { return [] }
-        let fields = request.headerFields
         let expectation: StaticString = request.asksToContinue ? "Expect: 100-continue" : "Expect:"
-        return (fields[.expect] == nil ? [expectation] : []) + (fields[.contentType] == nil ? ["Content-Type:"] : [])
+        return [expectation] + (request.headerFields[.contentType] == nil ? ["Content-Type:"] : [])
     }
 
     func configure(_ handle: EasyHandle, _ request: ExchangeRequest) {

@@ -171,9 +171,7 @@ enum RequestHead {
             append(String(body.length), to: &bytes)
             append("\r\n", to: &bytes)
         }
-        if request.asksToContinue, request.headerFields[.expect] == nil {
-            append("Expect: 100-continue\r\n", to: &bytes)
-        }
+        if request.asksToContinue { append("Expect: 100-continue\r\n", to: &bytes) }
     }
 
     private static func append(_ text: String, to bytes: inout [UInt8]) {

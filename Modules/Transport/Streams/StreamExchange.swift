@@ -50,12 +50,14 @@ final class StreamExchange {
     private var firstByteAt: LoopInstant?
 
     /// - Parameters:
+    ///   - asked: the caller's request.
     ///   - start: when it began to wait for its turn.
     ///   - last: the fields of the stream's last answer.
-    init(_ request: ExchangeRequest, since start: LoopInstant, after last: FieldList) throws(LoadError) {
+    init(_ asked: ExchangeRequest, since start: LoopInstant, after last: FieldList) throws(LoadError) {
+        let body = try UploadSource(asked.body)
+        let request = body.isEmpty ? asked.withoutExpectation : asked
         self.request = request
         self.start = start
-        let body = try UploadSource(request.body)
         upload = Upload(body)
         answer = StreamAnswer(to: request, after: last)
         clock = ExchangeClock(due: request.due, idleTimeout: request.idleTimeout)

@@ -103,6 +103,30 @@ struct InterimTests {
         #expect(try await response.body.collect(upTo: .bytes(2)) == Array("no".utf8))
     }
 
+    /// The server that gets no question answers at once, and the connection is kept.
+    @Test func requestsWithoutContentAskNothing() async throws {
+        let folder = try TemporaryDirectory()
+        try folder.write("", to: "empty")
+        let heads = Lock<[String]>([])
+        let server = try TestServer { connection in
+            while let head = connection.readHead() {
+                heads.withLock { $0.append(head) }
+                connection.write("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+            }
+        }
+        let bodies: [RequestBody?] = [nil, .bytes([]), .file(folder.file("empty"))]
+        for (index, body) in bodies.enumerated() {
+            var request = try ExchangeRequest(.post, server.url(), body: body)
+            request.continueTimeout = .seconds(50)
+            request.headerFields[.expect] = "100-continue"
+            let response = try await transport.exchange(request, via: path)
+            #expect(try await response.body.collect(upTo: .bytes(2)) == Array("ok".utf8))
+            #expect(response.facts.connection.isReused == (index > 0))
+        }
+        #expect(heads.withLock { $0.count } == 3 && server.acceptedConnections == 1)
+        for head in heads.withLock({ $0 }) { #expect(!head.lowercased().contains("expect"), "\(head)") }
+    }
+
     @Test func aRefusalBeforeTheBodyIsTheAnswerAndTheBodyStays() async throws {
         let received = Lock(-1)
         let server = try TestServer { connection in

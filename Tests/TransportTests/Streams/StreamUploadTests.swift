@@ -193,6 +193,19 @@ import Testing
         return request
     }
 
+    @Test func anEmptyBodyAsksNothing() async throws {
+        let hasAsked = Lock(false)
+        let server = try TestServer { connection in
+            while let head = connection.readHead() {
+                if head.lowercased().contains("expect") { hasAsked.withLock { $0 = true } }
+                connection.write(TestConnection.ok)
+            }
+        }
+        let (peer, _) = try await fixture.open(to: server)
+        for _ in 0..<2 { #expect(try await peer.body(asking(.bytes([]))) == "ok") }
+        #expect(!hasAsked.withLock { $0 } && server.acceptedConnections == 1)
+    }
+
     @Test(arguments: [true, false]) func theBodyWaitsForTheServerOrTheTime(_ isWanted: Bool) async throws {
         let early = Lock(0)
         let server = try TestServer { connection in
