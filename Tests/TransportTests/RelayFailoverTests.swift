@@ -76,6 +76,22 @@ struct RelayFailoverTests {
         #expect(ContinuousClock.now - start < .seconds(8))
     }
 
+    @Test func theTimeLostAtARelayBelongsToNoPhase() async throws {
+        let silent = try TestServer { $0.awaitEnd() }
+        let reports = Lock<[ExchangeReport]>([])
+        var request = try ExchangeRequest(.get, origin.url())
+        request.reporter = { report in reports.withLock { $0.append(report) } }
+        let response = try await transport.exchange(request, via: path(silent))
+        _ = try await response.body.collect(upTo: .bytes(2))
+        #expect(try await eventually { reports.withLock { $0.count } == 1 })
+        let report = try #require(reports.withLock { $0.first })
+        #expect(report.timing.connect >= .seconds(1) && report.timing.relaySecured >= report.timing.connect)
+        let phases = LoadRecord.Phases(report)
+        #expect(phases.connect != nil && phases.relayTLS != nil)
+        let spent = phases.named.reduce(0) { $0 + $1.time }
+        #expect(spent <= report.end.seconds - 1, "\(phases)")
+    }
+
     @Test func streamsGoThroughTheNextRelayToo() async throws {
         let silent = try TestServer { $0.awaitEnd() }
         let closing = try TestServer { _ in }

@@ -4,6 +4,8 @@ package import SallyportCore
 package struct ExchangeReport: Sendable {
     package var timing = ExchangeTiming()
     package var connection = ConnectionFacts()
+    /// When the connection was asked for, or the one through the last of several relays; zero if none was.
+    package var dialed = Duration.zero
     /// When the last byte of the request's body was handed over.
     package var requestDone: Duration?
     package var end = Duration.zero
@@ -32,8 +34,9 @@ extension LoadRecord.Hop {
 extension LoadRecord.Phases {
     package init(_ report: ExchangeReport) {
         let timing = report.timing
-        /// The last known instant, at which the next phase begins.
-        var last = timing.queue
+        /// The last known instant, at which the next phase begins. What came to nothing before the last connection was
+        /// asked for is no phase.
+        var last = max(timing.queue, report.dialed)
         func phase(until instant: Duration) -> Double? {
             guard instant > .zero, instant >= last else { return nil }
             defer { last = instant }

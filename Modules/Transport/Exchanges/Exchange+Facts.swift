@@ -7,8 +7,8 @@ internal import Synchronization
 struct ExchangeNotes {
     private static let connectionNumbers = Atomic<UInt64>(0)
 
-    /// How long it waited for its turn.
-    var queueTime = Duration.zero
+    /// How long it waited for its turn; nil before that. It has its turn once, however often it is sent.
+    var queueTime: Duration?
     /// The TLS facts while the connection exists; nil if no report is wanted.
     var tls: TLSFacts?
     /// That of libcurl's connection that the request is sent over, which another exchange may have made; nil without TLS.
@@ -40,6 +40,7 @@ extension Exchange {
         report.end = attempt.elapsed(until: .now)
         if let connection = attempt.connection {
             (report.timing, report.connection) = (timing, connectionFacts.facts)
+            report.dialed = attempt.dialTime
             report.requestDone = notes.requestDone.map(attempt.elapsed)
             (report.sent, report.received) = (connection.sentBytes, connection.receivedBytes)
         }
@@ -49,11 +50,10 @@ extension Exchange {
 
     private var timing: ExchangeTiming {
         let isDirect = pool?.configuration.path.isDirect ?? true
-        if let timing = attempt.connection?.timing(of: attempt, queue: notes.queueTime, isDirect: isDirect) {
-            return timing
-        }
+        let queue = notes.queueTime ?? .zero
+        if let timing = attempt.connection?.timing(of: attempt, queue: queue, isDirect: isDirect) { return timing }
         var timing = ExchangeTiming()
-        timing.queue = notes.queueTime
+        timing.queue = queue
         return timing
     }
 

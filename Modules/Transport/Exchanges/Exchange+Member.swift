@@ -34,7 +34,7 @@ extension Exchange: PoolMember {
     /// It starts, on an existing connection or by opening one.
     func begins() {
         moved()
-        notes.queueTime = attempt.elapsed(until: state.lastActivity)
+        if notes.queueTime == nil { notes.queueTime = attempt.elapsed(until: state.lastActivity) }
         pool?.watchdog.watch(self)
     }
 

@@ -84,12 +84,20 @@ extension Attempt {
 
     func elapsed(until instant: LoopInstant) -> Duration { instant.elapsed(since: start) }
 
+    /// When the last dial began, counted from the start of the attempt; zero if there was none.
+    var dialTime: Duration { dialed == .never ? .zero : elapsed(until: dialed) }
+
+    /// An instant of libcurl's, which counts from the last dial, counted from the start of the attempt; zero if it has
+    /// not come.
+    func instant(_ info: CURLINFO, of handle: EasyHandle) -> Duration {
+        let time = handle.microseconds(info)
+        return time > .zero ? dialTime + time : .zero
+    }
+
     /// When the phases of connecting were done, counted from the start of the attempt.
-    ///
-    /// - Parameter timing: with the time in the queue.
     func tellConnecting(to timing: inout ExchangeTiming, _ handle: EasyHandle, isDirect: Bool) {
-        timing.nameLookup = timing.queue + handle.microseconds(CURLINFO_NAMELOOKUP_TIME_T)
-        timing.connect = timing.queue + handle.microseconds(CURLINFO_CONNECT_TIME_T)
+        timing.nameLookup = instant(CURLINFO_NAMELOOKUP_TIME_T, of: handle)
+        timing.connect = instant(CURLINFO_CONNECT_TIME_T, of: handle)
         tellHandshakes(to: &timing, isDirect: isDirect)
     }
 

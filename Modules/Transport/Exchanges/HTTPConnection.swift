@@ -50,8 +50,8 @@ extension EasyHandle: HTTPConnection {
     func timing(of attempt: Attempt, queue: Duration, isDirect: Bool) -> ExchangeTiming {
         var timing = ExchangeTiming()
         timing.queue = queue
-        timing.requestSent = queue + microseconds(CURLINFO_PRETRANSFER_TIME_T)
-        timing.firstByte = queue + microseconds(CURLINFO_STARTTRANSFER_TIME_T)
+        timing.requestSent = attempt.instant(CURLINFO_PRETRANSFER_TIME_T, of: self)
+        timing.firstByte = attempt.instant(CURLINFO_STARTTRANSFER_TIME_T, of: self)
         if !isReused { attempt.tellConnecting(to: &timing, self, isDirect: isDirect) }
         return timing
     }

@@ -72,6 +72,7 @@ extension TunnelOpening: PoolMember {
         report.end = attempt.elapsed(until: .now)
         if let handle = attempt.transfer, let path = pool?.configuration.path {
             attempt.tellConnecting(to: &report.timing, handle, isDirect: path.isDirect)
+            report.dialed = attempt.dialTime
             report.connection = attempt.connectionFacts(handle, proxy: path.proxy)
         }
         if let stream {

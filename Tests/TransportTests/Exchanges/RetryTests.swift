@@ -55,6 +55,27 @@ struct RetryTests {
         #expect(server.acceptedConnections == 2)
     }
 
+    /// It had its place among the origin's connections all the time.
+    @Test func whatIsSentAgainHasNotWaitedForAConnection() async throws {
+        let pause = Duration.milliseconds(500)
+        let connections = Lock(0)
+        let server = try TestServer { connection in
+            let isFirst = connections.withLock { count in
+                count += 1
+                return count == 1
+            }
+            guard connection.readHead() != nil else { return }
+            connection.write("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+            guard isFirst, connection.readHead() != nil else { return connection.awaitEnd() }
+            connection.pause(pause)
+        }
+        try await warmUp(server)
+        let start = ContinuousClock.now
+        let response = try await transport.exchange(.init(.get, server.url()), via: path)
+        #expect(response.facts.retries == 1 && ContinuousClock.now - start >= pause)
+        #expect(response.facts.timing.queue < pause)
+    }
+
     @Test(
         arguments: [HTTPRequest.Method.post, .patch],
         [nil, RequestBody.text("paid"), .restartable { try await $0.write(Array("paid".utf8)) }])
