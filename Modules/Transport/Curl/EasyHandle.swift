@@ -1,4 +1,5 @@
 internal import CCurl
+internal import SallyportBase
 internal import SallyportCore
 
 /// One of libcurl's transfer handles. All settings of its path are made once; only the differences between two
@@ -56,6 +57,8 @@ final class EasyHandle {
     var raw: UnsafeMutableRawPointer { unsafe UnsafeMutableRawPointer(curl) }
 
     func set(_ option: CURLoption, _ value: Int) { _ = unsafe sallyport_set_long(raw, option, value) }
+    /// Sets a time of at least a millisecond.
+    func set(_ option: CURLoption, _ time: Duration) { set(option, time.curlMilliseconds) }
     func set(_ option: CURLoption, _ value: String) {
         _ = unsafe value.withCString { unsafe sallyport_set_text(raw, option, $0) }
     }
@@ -140,6 +143,12 @@ final class EasyHandle {
         // time.
         set(CURLOPT_BUFFERSIZE, 48 << 10)
     }
+}
+
+extension Duration {
+    /// The whole milliseconds, as many as libcurl takes and may add to others: at most 12 days. It refuses more than an
+    /// `int` holds and keeps its default, and zero stands for that default.
+    var curlMilliseconds: Int { Int(min(max(1, wholeMilliseconds), 1 << 30)) }
 }
 
 // MARK: Callbacks

@@ -45,8 +45,7 @@ extension Exchange: PoolMember {
         if let authorization = request.proxyAuthorization {
             handle.setProxyLines(HeaderLines(proxyAuthorization: authorization))
         }
-        let milliseconds = request.connectTimeout.wholeNanoseconds / 1_000_000
-        handle.set(CURLOPT_CONNECTTIMEOUT_MS, Int(max(1, milliseconds)))
+        handle.set(CURLOPT_CONNECTTIMEOUT_MS, request.connectTimeout)
         handle.set(CURLOPT_FORBID_REUSE, 0)
         if usesOwnHTTP { dials(with: handle) } else { transfers(with: handle) }
     }

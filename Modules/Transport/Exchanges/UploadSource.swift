@@ -67,8 +67,7 @@ struct UploadSource: Sendable {
         handle.set(CURLOPT_POSTFIELDSIZE_LARGE, offset: length)
         handle.set(CURLOPT_CUSTOMREQUEST, method.rawValue)
         guard hasBody else { return handle.set(CURLOPT_COPYPOSTFIELDS, "") }
-        let milliseconds = (request.continueTimeout ?? .seconds(1)).wholeNanoseconds / 1_000_000
-        handle.set(CURLOPT_EXPECT_100_TIMEOUT_MS, Int(min(max(1, milliseconds), 1 << 30)))
+        handle.set(CURLOPT_EXPECT_100_TIMEOUT_MS, request.continueTimeout ?? .seconds(1))
     }
 }
 

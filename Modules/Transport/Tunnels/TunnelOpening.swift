@@ -52,8 +52,7 @@ extension TunnelOpening: PoolMember {
         handle.set(CURLOPT_PIPEWAIT, 0)
         // A proxy must open a tunnel even if the server's bytes are not HTTPS.
         if pool?.configuration.path.proxy != nil { handle.set(CURLOPT_HTTPPROXYTUNNEL, 1) }
-        let milliseconds = request.connectTimeout.wholeNanoseconds / 1_000_000
-        handle.set(CURLOPT_CONNECTTIMEOUT_MS, Int(max(1, milliseconds)))
+        handle.set(CURLOPT_CONNECTTIMEOUT_MS, request.connectTimeout)
     }
 
     /// The member has failed, was cancelled, or its tunnel is closed.
