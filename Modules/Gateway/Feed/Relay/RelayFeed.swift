@@ -64,6 +64,7 @@ actor RelayFeed {
             for place in 0..<FeedAPI.senders { group.addTask { await self.follow(place) } }
             group.addTask { await self.reportToAll() }
             group.addTask { await self.tick() }
+            group.addTask { await self.keep() }
             group.addTask { [parts] in
                 await LeaseWatch(
                     gate: parts.gate, source: "the control gateways", logger: parts.logger, beginsOver: true
@@ -193,6 +194,14 @@ extension RelayFeed {
         while !Task.isCancelled {
             try? await Task.sleep(for: FeedAPI.report)
             ticks.tell(())
+        }
+    }
+
+    /// Apart from the ticks: a disk that hangs must not keep reports back, by which the gateways' word is known to be
+    /// young.
+    private func keep() async {
+        while !Task.isCancelled {
+            try? await Task.sleep(for: FeedAPI.report)
             await keeper.keep(lasting)
         }
         // What came during the last write.
