@@ -133,7 +133,8 @@ import Testing
         }
     }
 
-    @Test func noConfigurationIsLongerThanReckoned() async throws {
+    /// That each part of the directory is reckoned, `ConfigurationGrowthTests` shows.
+    @Test func whatTheDirectoryDoesNotSayHasRoom() async throws {
         let fixture = try await DataFixture()
         let presented = try await fixture.enroll(fixture.link(), DataFixture.request())
         let yaml = try DirectoryTests.sample().declaration.yaml()
