@@ -78,7 +78,8 @@ extension PostgresConnection {
         guard isOpen else { throw ended() }
     }
 
-    private static func start(_ parameters: [(keyword: String, value: String)]) -> OpaquePointer? {
+    /// A first `dbname` may be a text of `key=value` pairs, which the parameters after it replace.
+    static func start(_ parameters: [(keyword: String, value: String)]) -> OpaquePointer? {
         let texts = unsafe parameters.flatMap { unsafe [strdup($0.keyword), strdup($0.value)] }
         defer { unsafe texts.forEach { unsafe free($0) } }
         var keywords: [UnsafePointer<CChar>?] = unsafe []
@@ -89,7 +90,7 @@ extension PostgresConnection {
         }
         unsafe keywords.append(nil)
         unsafe values.append(nil)
-        return unsafe PQconnectStartParams(keywords, values, 0)
+        return unsafe PQconnectStartParams(keywords, values, 1)
     }
 }
 
@@ -208,11 +209,16 @@ extension PostgresConnection {
     /// Ends the connection because a step has failed.
     private func ended() -> GatewayError {
         var reason = ""
-        if let handle = unsafe handle { reason = unsafe String(cString: PQerrorMessage(handle)) }
+        if let handle = unsafe handle { reason = unsafe Self.reason(of: handle) }
         close()
-        let words = reason.split { $0.isWhitespace || $0.isNewline }.joined(separator: " ")
         return GatewayError(
-            .unreachable, "The database at \(place) cannot be used: \(words.isEmpty ? "closed" : words)")
+            .unreachable, "The database at \(place) cannot be used: \(reason.isEmpty ? "closed" : reason)")
+    }
+
+    /// Why libpq has given a connection up, in one line.
+    static func reason(of handle: OpaquePointer) -> String {
+        let reason = unsafe String(cString: PQerrorMessage(handle))
+        return reason.split { $0.isWhitespace || $0.isNewline }.joined(separator: " ")
     }
 }
 

@@ -37,35 +37,34 @@ import Testing
         }
     }
 
-    /// Then libpq takes the one of the service file, or of `PGPORT`.
     @Test(arguments: [
-        "service=fleet", "dbname=fleet", "postgresql:///fleet?service=fleet", "postgresql://db/fleet", "host=db",
-        "hostaddr=127.0.0.1", "host=/run/postgresql", "host=db port=",
+        "dbname=fleet", "postgresql://db/fleet", "host=db", "hostaddr=127.0.0.1", "host=/run/postgresql",
+        "host=db port=",
     ])
-    func aPortThatIsNotGivenIsLeftToLibpq(_ text: String) throws { #expect(try ports(text) == [nil]) }
+    func withoutAPortItIsPostgreSQLsOwn(_ text: String) throws { #expect(try ports(text) == ["5432"]) }
 
     @Test func aPortThatIsGivenHolds() throws {
-        #expect(try ports("service=fleet port=6432") == ["6432"])
+        #expect(try ports("dbname=fleet port=6432") == ["6432"])
         #expect(try ports("postgresql://db1,db2:5433/fleet") == ["5432", "5433"])
         #expect(try ports("host=db1,db2 port=6432") == ["6432", "6432"])
     }
 
-    @Test func messagesNameTheHostAndThePortThatIsGiven() throws {
+    @Test func messagesNameTheHostAndThePort() throws {
         for (text, place) in [
-            ("host=db port=6432", "db:6432"), ("host=db", "db"), ("hostaddr=192.0.2.7 port=1", "192.0.2.7:1"),
-            ("service=fleet", "libpq's default host"),
+            ("host=db port=6432", "db:6432"), ("host=db", "db:5432"), ("hostaddr=192.0.2.7 port=1", "192.0.2.7:1"),
+            ("dbname=fleet", "libpq's default host:5432"),
         ] {
             #expect(try PostgresOptions(text).hosts.map(\.place) == [place])
         }
     }
 
     /// Of a name, all addresses are dialled, and any of them may be the newer primary.
-    @Test(arguments: ["host=db", "postgresql://db/fleet", "host=10.0.0.1,10.0.0.2", "service=fleet"])
+    @Test(arguments: ["host=db", "postgresql://db/fleet", "host=10.0.0.1,10.0.0.2"])
     func othersAreLookedForBehindANameOrAList(_ text: String) throws { #expect(try PostgresOptions(text).haveOthers) }
 
     @Test(arguments: [
         "host=10.0.0.1", "hostaddr=10.0.0.1", "host=db hostaddr=10.0.0.1", "host=/run/postgresql", "host=@postgresql",
-        "postgresql://[fd00::1]/fleet", "host=fe80::1%eth0",
+        "postgresql://[fd00::1]/fleet", "host=fe80::1%eth0", "dbname=fleet",
     ])
     func thereIsNoOtherBesideOneAddressOrASocket(_ text: String) throws {
         #expect(try !PostgresOptions(text).haveOthers)
