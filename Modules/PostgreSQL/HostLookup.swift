@@ -1,4 +1,5 @@
 #if PostgreSQL
+internal import SallyportBase
 internal import SallyportCore
 internal import SallyportGateway
 
@@ -17,9 +18,26 @@ enum HostLookup {
         }
     }
 
-    /// How many hosts a name leads to; 1 if it cannot be looked up.
-    static func count(of host: PostgresOptions.Host) async -> Int {
-        count(of: (try? await addresses(of: host)) ?? [])
+    /// How many hosts these are. One that is alone is looked up, since a name may lead to several; it counts as one if
+    /// the look-up fails or takes longer than `limit`.
+    static func hostCount(
+        of hosts: [PostgresOptions.Host], within limit: Duration = .seconds(2),
+        _ lookUp: @escaping @Sendable (PostgresOptions.Host) async throws -> [String] = {
+            try await HostLookup.addresses(of: $0)
+        }
+    ) async -> Int {
+        guard hosts.count == 1, let host = hosts.first else { return hosts.count }
+        let (counts, continuation) = AsyncStream.makeStream(of: Int.self)
+        // A task without a parent: the resolver's call cannot be cancelled once it has begun.
+        let task = Task {
+            continuation.yield(count(of: (try? await lookUp(host)) ?? []))
+            continuation.finish()
+        }
+        defer { task.cancel() }
+        return await untilDeadline(.now + limit) { () -> Int in
+            for await count in counts { return count }
+            return 1
+        } ?? 1
     }
 
     /// How many hosts have these addresses: an IPv4 and an IPv6 address under one name are most often of one host.

@@ -33,11 +33,7 @@ package actor PostgresDatabase: FleetDatabase {
     }
 
     package nonisolated var hostCount: Int {
-        get async {
-            var count = 0
-            for host in dialer.options.hosts { count += await HostLookup.count(of: host) }
-            return count
-        }
+        get async { await HostLookup.hostCount(of: dialer.options.hosts) }
     }
 
     /// Transactions under way go on, and their connections are closed at their ends; none begins any more.

@@ -42,7 +42,7 @@ import Testing
     }
 }
 
-@Suite struct HostLookupTests {
+@Suite(.timeLimit(.minutes(1))) struct HostLookupTests {
     @Test func anAddressAndASocketAreNotLookedUp() async throws {
         for (text, address) in [
             ("hostaddr=192.0.2.7 host=database.example", "192.0.2.7"), ("host=/run/postgresql", ""),
@@ -71,6 +71,30 @@ import Testing
     @Test func aDatabaseAtOneAddressIsOnOneHost() async throws {
         #expect(try await PostgresDatabase("host=10.0.0.1").hostCount == 1)
         #expect(try await PostgresDatabase("host=10.0.0.1,10.0.0.2").hostCount == 2)
+    }
+
+    /// A look-up in the resolver goes on when its task is cancelled.
+    @Test func aLookUpThatIsSlowDoesNotHoldUpTheCount() async throws {
+        let hosts = try PostgresOptions("host=db").hosts
+        let (answers, answer) = AsyncStream.makeStream(of: Void.self)
+        let count = await HostLookup.hostCount(of: hosts, within: .milliseconds(50)) { _ in
+            await Task { for await _ in answers {} }.value
+            return ["10.0.0.1", "10.0.0.2"]
+        }
+        #expect(count == 1)
+        answer.finish()
+    }
+
+    @Test func onlyOneNameAloneIsLookedUpForTheCount() async throws {
+        let one = try PostgresOptions("host=db").hosts
+        let found = await HostLookup.hostCount(of: one) { _ in ["10.0.0.1", "10.0.0.2"] }
+        #expect(found == 2)
+        let several = try PostgresOptions("host=db1,db2,db3").hosts
+        let count = await HostLookup.hostCount(of: several) { host in
+            Issue.record("\(host.name) was looked up.")
+            return []
+        }
+        #expect(count == 3)
     }
 
     @Test func anUnknownNameIsUnreachable() async throws {

@@ -20,7 +20,8 @@ package protocol FleetDatabase: Sendable {
     /// Why notifications cannot be followed now; nil while they are.
     var trouble: GatewayError? { get async }
 
-    /// On how many hosts it may be, by its URL and the addresses of the names in it.
+    /// On how many hosts it may be: by its URL, or by the addresses of its name if there is only one. It is told within
+    /// seconds, even if no name server answers.
     var hostCount: Int { get async }
 
     /// Ends all connections. Later calls throw.
