@@ -42,10 +42,6 @@ extension Authorization {
         return state
     }
 
-    /// Whether a configuration may open the gate. For the first time, only the app's own call opens it; from then on,
-    /// and after a stored withdrawal, the administrator's word does.
-    private var mayOpen: Bool { authorizations > 0 || gate.isDecided }
-
     /// Whether there is a stored configuration. One from a backup may be older than a withdrawal.
     private var mayUseLease: Bool { document != nil && !records.store.isRestored }
 
@@ -119,6 +115,7 @@ extension Authorization {
         guard let document, let identity else { return }
         published.withLock { $0.document = document }
         let verdict = Verdict.state(of: document, decisions: decisions, at: leaseTime)
+        if authorizations > 0 || Verdict.isWithdrawn(by: document, decisions) { mayOpen = true }
         guard verdict != .authorized || mayOpen else {
             if isFresh { await storeConfiguration() }
             return

@@ -10,7 +10,8 @@ extension Authorization {
     /// events, fetches the configuration at half its lease, renews the identity and ends the lease on time.
     ///
     /// It opens nothing before ``authorize()`` is called, or after a call that ended in another error than `withdrawn`.
-    /// It carries out a withdrawal, and opens again when one is lifted, also one that was stored before the start.
+    /// It carries out a withdrawal, and opens again when one is lifted, also one that was stored before the start. The
+    /// end of a lease before the start is none: then too, ``authorize()`` opens first.
     ///
     /// If it starts before the activation, it waits for that. Call it once.
     public func run() async {

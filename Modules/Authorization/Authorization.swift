@@ -38,6 +38,10 @@ public actor Authorization {
     var isActivating = false
     /// How many calls of ``authorize()`` are at work: what is fetched meanwhile, by any task, may open the gate.
     var authorizations = 0
+    /// Whether the administrator's word alone opens the gate: a configuration was applied while ``authorize()`` was at
+    /// work in this process, or the administrator or the app itself has withdrawn access, also before the start. The end
+    /// of a lease does not count.
+    var mayOpen = false
     /// One renewal at a time: the gateway takes a second one, with another key, for that of a copied store.
     var renewalTurns = Turns(limit: 1)
     var document: ConfigurationDocument?
@@ -141,6 +145,7 @@ public actor Authorization {
         let proven = max(known?.iat ?? 0, contents.gatewayMark?.time(at: clock.uptime) ?? 0)
         gatewayMark = TimeMark(time: proven, uptime: clock.uptime)
         document = known
+        mayOpen = known.map { Verdict.isWithdrawn(by: $0, contents.decisions) } ?? false
         told = document?.status == .active ? document : nil
         let (document, blocks) = (document, decisions.blocks)
         published.withLock { $0 = Published(document: document, blocks: blocks) }

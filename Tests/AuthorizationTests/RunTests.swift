@@ -19,12 +19,13 @@ import Testing
         #expect(authorization.configuration.application?.config == "new")
     }
 
-    /// An activated app after a restart, and the gateway's next word for it.
+    /// An activated app after a restart, some seconds later, and the gateway's next word for it.
     private func restarted(
-        _ change: (inout ConfigurationDocument) -> Void
+        after seconds: Int64 = 0, _ change: (inout ConfigurationDocument) -> Void
     ) async throws -> (Fixture, Authorization) {
         let fixture = try Fixture(clock: TestClock(lasts: true))
         let (_, store) = try await fixture.activated()
+        fixture.clock.advance(wall: seconds, uptime: seconds)
         fixture.gateway.change(change)
         return (fixture, try fixture.authorization(on: store))
     }
@@ -56,6 +57,63 @@ import Testing
         authorization.shutdown()
         await running.value
         withExtendedLifetime(fixture) {}
+    }
+
+    /// An app whose lease was over when it started again. The gateway has the next lease for it.
+    private func restartedAfterItsLease() async throws -> (Fixture, Authorization) {
+        let away: Int64 = 86_401
+        let (fixture, authorization) = try await restarted(after: away) { document in
+            document.iat += away
+            document.leaseEnd = document.iat + 3600
+        }
+        #expect(authorization.state == .locked(.blocked))
+        return (fixture, authorization)
+    }
+
+    @Test("Without authorize() a lease that was over at the start stays so") func leaseOverAtStart() async throws {
+        let (fixture, authorization) = try await restartedAfterItsLease()
+        let epoch = fixture.gateway.state.withLock { $0.configuration.epoch }
+        let running = Task { await authorization.run() }
+        let report = "\(ControlAPI.Path.storedConfiguration)?stored=\(epoch)"
+        #expect(try await eventually { fixture.gateway.sent.contains { $0.target == report } })
+        #expect(authorization.state == .locked(.blocked))
+        #expect(throws: AccessDenied(.withdrawn, code: .blocked)) { try authorization.checkAuthorized() }
+        #expect(try await authorization.authorize() == .authorized)
+        try authorization.checkAuthorized()
+        authorization.shutdown()
+        await running.value
+    }
+
+    @Test("After an authorize() without the gateway, it opens once there is a lease again")
+    func opensAfterWithdrawn() async throws {
+        let (fixture, authorization) = try await restartedAfterItsLease()
+        fixture.gateway.state.withLock { $0.failure = .refused }
+        let error = await #expect(throws: AuthorizationError.self) { try await authorization.authorize() }
+        #expect(error?.code == .withdrawn && error?.result == .blocked)
+        fixture.gateway.state.withLock { $0.failure = nil }
+        let running = Task { await authorization.run() }
+        #expect(try await eventually { authorization.state == .authorized })
+        try authorization.checkAuthorized()
+        authorization.shutdown()
+        await running.value
+    }
+
+    @Test("A lease that ends while it runs is followed by the next one") func leaseOverWhileRunning() async throws {
+        let fixture = try Fixture(clock: TestClock(lasts: true))
+        let (authorization, _) = try await fixture.activated()
+        let away: Int64 = 86_401
+        fixture.clock.advance(wall: away, uptime: away)
+        let running = Task { await authorization.run() }
+        #expect(try await eventually { authorization.state == .locked(.blocked) })
+        fixture.gateway.change { document in
+            document.iat += away
+            document.leaseEnd = document.iat + 3600
+        }
+        await authorization.confirmAccess()
+        #expect(authorization.state == .authorized)
+        try authorization.checkAuthorized()
+        authorization.shutdown()
+        await running.value
     }
 
     /// The gateway leaves the fetch of `authorize()` without an answer, and answers the one of `run()`.

@@ -16,6 +16,11 @@ enum Verdict {
         return time < document.leaseEnd ? .authorized : .locked(.blocked)
     }
 
+    /// Whether the administrator or the app itself withdraws access, whatever the lease.
+    static func isWithdrawn(by document: ConfigurationDocument, _ decisions: LocalDecisions) -> Bool {
+        document.status != .active || decisions.isLocked
+    }
+
     /// -104 comes only with the status of a wipe; a code that is not a lock's counts as a plain block.
     private static func lockCode(of document: ConfigurationDocument) -> ResultCode {
         switch document.code {

@@ -62,9 +62,6 @@ final class Gate: Sendable {
     /// Closes the gate. Observers are called, unless the gate is already closed with this code.
     func withdraw(_ code: ResultCode) { feed.withdraw(code) }
 
-    /// Whether it was opened or closed in this process.
-    var isDecided: Bool { if case .notAuthorized = feed.publication.present { false } else { true } }
-
     /// The policy while the gate is open. The lease is checked here, so that a late timer cannot keep the gate open;
     /// the first call that finds the lease over tells the observers.
     func policy() throws(AccessDenied) -> (policy: Policy, revision: UInt64, edition: PolicyEdition) {
