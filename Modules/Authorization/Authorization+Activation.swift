@@ -91,7 +91,7 @@ extension Authorization {
                 .wrongApplication, .appIntegrityFailed, "The link is for \(record.name.entitlement).")
         }
         decisions = LocalDecisions(version: wanted?.description)
-        try await storeDecisions()
+        try await storeDecisions().get()
         try await records.finishEnrollment(record, dropsConfiguration: true)
         identity = record
         (document, unstored, told) = (nil, nil, nil)

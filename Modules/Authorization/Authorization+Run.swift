@@ -225,7 +225,7 @@ extension Authorization {
 
     /// The decisions first: there may be room for them, and none for a configuration.
     private func storeAgain() async {
-        if hasUnstoredDecisions { try? await storeDecisions() }
+        if hasUnstoredDecisions { _ = await storeDecisions() }
         guard unstored != nil else { return }
         await storeConfiguration()
         if unstored == nil { await acknowledgeConfiguration(within: Patience(.seconds(10))) }

@@ -123,12 +123,17 @@ import Testing
         // 1,024 characters of 441 bytes: more than the 384 KiB that the ballast leaves, and less than the ballast.
         let character = "e" + String(repeating: "\u{301}", count: 220)
         let long = String(repeating: character, count: 1024)
-        await #expect(throws: AuthorizationError.self) {
+        var events = authorization.events.makeAsyncIterator()
+        let failure = await #expect(throws: AuthorizationError.self) {
             try await authorization.executeBlock(id: "long", title: "", message: long)
         }
+        #expect(failure?.code == .store)
         let error = await #expect(throws: AuthorizationError.self) { try await authorization.executeRemoteLock() }
         #expect(error?.code == .store)
         #expect(authorization.state == .locked(.remoteLockout))
+        // What could not be stored is told all the same.
+        #expect(await events.next()?.code == .blocked)
+        #expect(await events.next()?.code == .remoteLockout)
         #expect(try StoredAuthorization.read(from: store, clock: clock).state == .authorized)
         silence(fixture.gateway)
         let running = Task { await authorization.run() }
@@ -142,6 +147,24 @@ import Testing
         authorization.shutdown()
         await running.value
         #expect(try fixture.authorization(on: store).localBlocks.map(\.id) == ["long"])
+    }
+
+    /// The lock is what follows in the events if the block's end is not told.
+    @Test func theEndOfABlockThatCannotBeStoredIsToldAllTheSame() async throws {
+        let fixture = try Fixture()
+        let (activated, store) = try await fixture.activated()
+        try await activated.executeBlock(id: "a", title: "", message: "")
+        store.close()
+        var options = StoreOptions()
+        options.isReadOnly = true
+        let authorization = try await fixture.authorization(on: fixture.store(options))
+        try await authorization.authorize()
+        var events = authorization.events.makeAsyncIterator()
+        let failure = await #expect(throws: AuthorizationError.self) { try await authorization.executeUnblock(id: "a") }
+        #expect(failure?.code == .store)
+        #expect(authorization.localBlocks.isEmpty)
+        try? await authorization.executeRemoteLock()
+        #expect(await events.next()?.kind == .authorized)
     }
 
     // MARK: Several conclusions at once
