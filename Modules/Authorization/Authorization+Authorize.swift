@@ -31,6 +31,8 @@ extension Authorization {
             }
             logger.debug("the stored configuration is used", metadata: ["error": "\(error)"])
             await settle(isFresh: false)
+            // What run() fetched before this call opened the gate.
+            tellChanges()
             // If the lease is over, waiting does not help: another gateway answers at this address, or the gateway has
             // another authority.
             if error.code == .authorityMismatch, state != .authorized { throw error }
@@ -95,9 +97,15 @@ extension Authorization {
         decisions.follow(fresh, knowsVersion: application != nil)
         await settle(isFresh: true)
         // A newer one that arrived meanwhile tells both changes.
-        guard state == .authorized, document == fresh else { return }
-        defer { told = fresh }
-        for kind in Verdict.changes(from: told, to: fresh) {
+        if document == fresh { tellChanges() }
+    }
+
+    /// Tells the app what has changed in the configuration since it was told last. What changes while it is not
+    /// authorized is told once it is.
+    private func tellChanges() {
+        guard state == .authorized, let document else { return }
+        defer { told = document }
+        for kind in Verdict.changes(from: told, to: document) {
             send(kind, .none, "The configuration changed.")
         }
     }

@@ -59,6 +59,32 @@ import Testing
         withExtendedLifetime(fixture) {}
     }
 
+    /// After each authorize(), a block of the app's own marks the place in the events.
+    @Test("What it fetched before an authorize() without the gateway is told by that, once")
+    func tellsLater() async throws {
+        let (fixture, authorization) = try await restarted { document in
+            document.application.config = "new"
+            document.policy = .object(["limit": .string("new")])
+        }
+        let epoch = fixture.gateway.state.withLock { $0.configuration.epoch }
+        var events = authorization.events.makeAsyncIterator()
+        let running = Task { await authorization.run() }
+        let report = "\(ControlAPI.Path.storedConfiguration)?stored=\(epoch)"
+        #expect(try await eventually { fixture.gateway.sent.contains { $0.target == report } })
+        fixture.gateway.state.withLock { $0.failure = .refused }
+        try await authorization.authorize()
+        fixture.gateway.state.withLock { $0.failure = nil }
+        try await authorization.executeBlock(id: "a", title: "", message: "")
+        try await authorization.authorize()
+        try await authorization.executeBlock(id: "b", title: "", message: "")
+        var kinds: [AuthorizationEvent.Kind] = []
+        for _ in 0..<5 { if let event = await events.next() { kinds.append(event.kind) } }
+        #expect(kinds == [.authorized, .remoteSettingsUpdate, .policyUpdate, .notAuthorized, .notAuthorized])
+        authorization.shutdown()
+        await running.value
+        withExtendedLifetime(fixture) {}
+    }
+
     /// An app whose lease was over when it started again. The gateway has the next lease for it.
     private func restartedAfterItsLease() async throws -> (Fixture, Authorization) {
         let away: Int64 = 86_401
@@ -96,6 +122,7 @@ import Testing
         try authorization.checkAuthorized()
         authorization.shutdown()
         await running.value
+        withExtendedLifetime(fixture) {}
     }
 
     @Test("A lease that ends while it runs is followed by the next one") func leaseOverWhileRunning() async throws {
@@ -114,6 +141,7 @@ import Testing
         try authorization.checkAuthorized()
         authorization.shutdown()
         await running.value
+        withExtendedLifetime(fixture) {}
     }
 
     /// The gateway leaves the fetch of `authorize()` without an answer, and answers the one of `run()`.
