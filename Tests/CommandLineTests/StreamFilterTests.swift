@@ -6,7 +6,7 @@ import Testing
 
 @testable import SallyportCommandLine
 
-/// What `connect` writes of a server that takes no more.
+/// What `connect` writes of a server that takes no more, and how it ends if its output cannot be written.
 @Suite(.timeLimit(.minutes(1))) struct StreamFilterTests {
     /// More than a pipe holds, in several pieces: a filter that stopped at the failed write would not have written all.
     private static let answer = [[UInt8]](repeating: [UInt8](repeating: 65, count: 64 << 10), count: 64)
@@ -55,6 +55,34 @@ import Testing
         let channel = try RefusingChannel(LoadError(.withdrawn, "The app is withdrawn."), [])
         let outcome = try await written(channel)
         #expect(outcome.bytes.isEmpty && outcome.failure?.code == .withdrawn)
+    }
+
+    // MARK: Output that cannot be written
+
+    /// Runs the filter with a server that answers. The descriptor is closed.
+    private func run(writingTo output: Int32) async throws {
+        let folder = try TemporaryDirectory()
+        let input = open(try folder.write("a request", to: "in"), O_RDONLY | O_CLOEXEC)
+        defer { for descriptor in [input, output] { close(descriptor) } }
+        let channel = try RefusingChannel(LoadError(.connectionLost, "The server takes no more."), Self.answer)
+        try await Workplace.$current.withValue(Workplace(input: input, output: output, defaultStore: "")) {
+            try await StreamFilter(ByteStream(over: channel)).run()
+        }
+    }
+
+    @Test func outputThatCannotBeWrittenIsAFailure() async throws {
+        let full = open("/dev/full", O_WRONLY | O_CLOEXEC)
+        let failure = await #expect(throws: CommandFailure.self) { try await run(writingTo: full) }
+        #expect(failure?.status == .inputOutput)
+        #expect(failure?.message == "The output cannot be written: No space left on device.")
+    }
+
+    @Test func aReaderThatHasLeftIsNoFailure() async throws {
+        signal(SIGPIPE, SIG_IGN)
+        var ends: [Int32] = [-1, -1]
+        try #require(pipe(&ends) == 0)
+        close(ends[0])
+        try await run(writingTo: ends[1])
     }
 }
 

@@ -15,7 +15,7 @@ struct StreamFilter: Sendable {
         case ofSending(LoadError?)
         /// The server has ended its side, and its reader has all.
         case ofReceiving
-        /// Nothing can be written to standard output any more.
+        /// The reader of standard output has left.
         case ofReader
     }
 
@@ -23,7 +23,8 @@ struct StreamFilter: Sendable {
     /// reader of standard output is gone, there is nothing more to do.
     ///
     /// - Throws: what broke the connection. What the server sent before, such as the reason, has been written then,
-    ///   unless the app may no longer use the connection.
+    ///   unless the app may no longer use the connection. ``CommandFailure`` if standard output cannot be written, as
+    ///   on a full disk: the server's bytes are lost then, and the connection is reset.
     func run() async throws {
         try await withThrowingTaskGroup(of: End.self) { group in
             group.addTask { try await self.sendInput() }
@@ -72,8 +73,7 @@ struct StreamFilter: Sendable {
 
     private func receiveOutput() async throws -> End {
         while let bytes = try await connection.read() {
-            let isWritten = await output.call { StandardStreams.write(bytes, to: Workplace.current.output) }
-            guard isWritten == true else {
+            guard try await writeOutput(bytes) else {
                 connection.reset()
                 return .ofReader
             }
@@ -81,5 +81,16 @@ struct StreamFilter: Sendable {
         // Closed, so that the reader sees the end, even while our side continues.
         _ = await output.call { Workplace.current.closeOutput() }
         return .ofReceiving
+    }
+
+    /// Returns false if the reader of standard output has left, or the filter has been cancelled.
+    private func writeOutput(_ bytes: [UInt8]) async throws(CommandFailure) -> Bool {
+        // Each thread has an errno of its own, so it is read where the bytes are written.
+        let written = await output.call { () -> Int32 in
+            StandardStreams.write(bytes, to: Workplace.current.output) ? 0 : errno
+        }
+        guard let number = written, number != EPIPE else { return false }
+        guard number == 0 else { throw OutputFile.unwritten(number) }
+        return true
     }
 }

@@ -8,8 +8,8 @@ enum StandardStreams {
     /// A line to standard error.
     static func error(_ text: String) { line(text, to: Workplace.current.error, isTerminal: errorIsTerminal) }
 
-    /// Writes a whole text to standard output, unchanged unless that is a terminal. Returns false if the reader has
-    /// closed it.
+    /// Writes a whole text to standard output, unchanged unless that is a terminal. Returns false as
+    /// ``write(_:to:)`` does.
     static func output(text bytes: [UInt8]) -> Bool {
         let shown = outputIsTerminal ? Array(TerminalText.of(String(decoding: bytes, as: UTF8.self)).utf8) : bytes
         return write(shown, to: Workplace.current.output)
@@ -20,7 +20,8 @@ enum StandardStreams {
         Workplace.current.write(Array(((isTerminal ? TerminalText.of(text) : text) + "\n").utf8), to: descriptor)
     }
 
-    /// Writes bytes unchanged. Returns false if the reader has closed the stream.
+    /// Writes bytes unchanged. Returns false if not all can be written; `errno` says why, and is `EPIPE` if the reader
+    /// has closed the stream.
     @discardableResult
     static func write(_ bytes: [UInt8], to descriptor: Int32) -> Bool {
         var rest = bytes[...]
