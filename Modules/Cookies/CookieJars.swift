@@ -133,10 +133,10 @@ private struct NamedJarStage: SentFieldsStage {
         }
     }
 
-    func heard(_ fields: HTTPFields, answering request: LoadRequest, in context: LoadContext) async {
+    func heard(_ fields: HTTPFields, answering request: LoadRequest, in context: LoadContext) async -> LoadRequest {
         // A name that no jar can have was refused when the load began.
         let stage = try? await stage()
-        await stage?.heard(fields, answering: request, in: context)
+        return await stage?.heard(fields, answering: request, in: context) ?? request
     }
 
     private func stage() async throws(LoadError) -> CookieStage {

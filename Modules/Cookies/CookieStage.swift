@@ -8,7 +8,8 @@ public import SallyportLoading
 ///
 /// A request with its own `Cookie` field is sent with that field only; the cookies of its answer are stored
 /// nevertheless. Each request of a redirect chain passes the stage. Cookies are also stored of answers that only the
-/// cache sees, such as those to a validation behind a stale answer. Interim answers (103) set no cookie.
+/// cache sees, such as those to a validation behind a stale answer; if it sends the request again after such an answer,
+/// the request has the new cookies. Interim answers (103) set no cookie.
 public struct CookieStage: LoadStage {
     private let jar: CookieJar
     private let policy: CookieAcceptPolicy
@@ -82,8 +83,7 @@ public struct CookieStage: LoadStage {
         case .bytes(let field):
             context.recorder?.decided(.cookies, "sent", because: jar.name)
             var sending = request
-            sending.headerFields.append(HTTPField(name: .cookie, value: field))
-            sending.hasJarCookies = true
+            sending.addJarCookies(field)
             return .passes(watching: interests, as: sending)
         }
     }
@@ -99,8 +99,7 @@ public struct CookieStage: LoadStage {
             case .bytes(let field) = jar.field(for: rules, of: context.principal)
         else { return }
         explanation.decided(.cookies, "sent", because: jar.name)
-        request.headerFields.append(HTTPField(name: .cookie, value: field))
-        request.hasJarCookies = true
+        request.addJarCookies(field)
     }
 
     /// - Throws: the gate's refusal; `fileSystem` if the stored cookies cannot be read.
@@ -130,8 +129,29 @@ public struct CookieStage: LoadStage {
 
 extension CookieStage: SentFieldsStage {
     /// Keeps the cookies of an answer that does not come up to this stage, by the rules for the others.
-    package func heard(_ fields: HTTPFields, answering request: LoadRequest, in context: LoadContext) async {
-        guard !interests.isEmpty, fields.contains(.setCookie), let rules = rules(for: request) else { return }
+    package func heard(
+        _ fields: HTTPFields, answering request: LoadRequest, in context: LoadContext
+    ) async -> LoadRequest {
+        guard !interests.isEmpty, fields.contains(.setCookie), let rules = rules(for: request) else { return request }
         await keep(fields, for: rules, in: context)
+        return renewed(request, by: rules, of: context.principal)
+    }
+
+    /// The request with the cookies that the jar has now: a server may accept a cookie once only, and have replaced it.
+    /// A `Cookie` field that is not the jar's stays as it is.
+    private func renewed(_ request: LoadRequest, by rules: CookieRequest, of principal: Principal) -> LoadRequest {
+        guard request.hasJarCookies || !request.headerFields.contains(.cookie) else { return request }
+        var renewed = request
+        renewed.headerFields[.cookie] = nil
+        renewed.hasJarCookies = false
+        if case .bytes(let field) = jar.field(for: rules, of: principal) { renewed.addJarCookies(field) }
+        return renewed
+    }
+}
+
+extension LoadRequest {
+    fileprivate mutating func addJarCookies(_ field: [UInt8]) {
+        headerFields.append(HTTPField(name: .cookie, value: field))
+        hasJarCookies = true
     }
 }

@@ -32,13 +32,14 @@ import Testing
         }
     }
 
-    /// Keeps the server's answer to itself, as the cache does behind a stale answer.
+    /// Keeps the server's first answer to itself, and sends the request again, as the cache may.
     private struct Telling: LoadStage {
         func load(
             _ request: LoadRequest, in context: LoadContext, next: LoadChain
         ) async throws(LoadError) -> LoadResponse {
             let response = try await next.load(request, in: context)
-            await next.tellAbove(response.fieldsSentNow, answering: request, in: context)
+            let again = await next.tellAbove(response.fieldsSentNow, answering: request, in: context)
+            _ = try await next.load(again, in: context)
             return LoadResponse(head: HTTPResponse(status: .ok), url: request.url, body: ResponseBody())
         }
     }
@@ -145,6 +146,28 @@ import Testing
         let stage = CookieStage(jar: jar, acceptPolicy: policy, handlesCookies: handlesCookies)
         _ = try await LoadChain([stage, Telling(), answering]).load(try #require(request), in: Self.context())
         #expect(try await jar.sent(to: "https://www.example.com/") == expected)
+        #expect(answering.seen.cookies == [nil, expected], "What is sent again has what was set.")
+        fixture.store.close()
+    }
+
+    @Test func cookiesThatAnAnswerTakesAwayAreNotSentAgain() async throws {
+        let fixture = try await JarFixture()
+        let jar = fixture.jar()
+        try await jar.take("id=0; Path=/", at: "https://www.example.com/")
+        let answering = Answering(fields: ["id=; Max-Age=0; Path=/"])
+        _ = try await LoadChain([CookieStage(jar: jar), Telling(), answering])
+            .load(try #require(request), in: Self.context())
+        #expect(answering.seen.cookies == ["id=0", nil])
+        fixture.store.close()
+    }
+
+    @Test func aFieldOfTheAppsOwnIsSentAgainAsItIs() async throws {
+        let fixture = try await JarFixture()
+        var request = try #require(request)
+        request.headerFields[.cookie] = "mine=1"
+        _ = try await LoadChain([CookieStage(jar: fixture.jar()), Telling(), answering])
+            .load(request, in: Self.context())
+        #expect(answering.seen.cookies == ["mine=1", "mine=1"])
         fixture.store.close()
     }
 
@@ -154,6 +177,7 @@ import Testing
         let stages = jars.stages(of: .named("reports")) + [Telling(), answering]
         _ = try await LoadChain(stages).load(try #require(request), in: Self.context())
         #expect(try await jars.jar(named: "reports").sent(to: "https://www.example.com/") == "id=1")
+        #expect(answering.seen.cookies == [nil, "id=1"])
         await jars.shutdown()
         fixture.store.close()
     }

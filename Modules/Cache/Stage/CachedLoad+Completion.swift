@@ -56,9 +56,9 @@ extension CachedLoad {
         case 206, 304, 416:
             // A response other than the stored one, or none.
             await response.drain()
-            await tellAbove(response.fieldsSentNow)
+            let again = await tellAbove(response.fieldsSentNow)
             replaceIfOutdated(stored, by: response)
-            return try await anew(lead)
+            return try await sendingAgain(again).anew(lead)
         default:
             replaceIfOutdated(stored, by: response)
             note(.changed)

@@ -44,13 +44,18 @@ extension CachedLoad {
         }
         // It refers to another answer than the stored one (§4.3.4).
         if isComparable { cache.drop(stored.slot) }
-        await tellAbove(response.fieldsSentNow)
-        return try await askAnew(about: stored, onError: mayFail, lead: lead)
+        let again = await tellAbove(response.fieldsSentNow)
+        return try await sendingAgain(again).askAnew(about: stored, onError: mayFail, lead: lead)
     }
 
     /// Tells the stages above what the server has sent in an answer that this load does not return: its cookies count
     /// like those of any other.
-    func tellAbove(_ sent: HTTPFields) async { await next.tellAbove(sent, answering: request, in: context) }
+    ///
+    /// - Returns: the request as it is to be sent if it is sent again.
+    @discardableResult
+    func tellAbove(_ sent: HTTPFields) async -> LoadRequest {
+        await next.tellAbove(sent, answering: request, in: context)
+    }
 
     private func askAnew(
         about stored: StoredAnswer, onError mayFail: Bool, lead: FlightLead?
@@ -128,7 +133,7 @@ extension CachedLoad {
         let fields = response.head.headerFields
         let limit = cache.state.withLock { $0.settings.longestBody }
         guard limit > 0, let storage = cache.storage,
-            let names = Variation.names(in: fields, answering: selecting),
+            let names = Variation.names(in: fields, answering: selecting), isSelected(by: names),
             let way = response.facts.decision.flatMap({ CachedAnswer.Way($0.route) }),
             fields[.contentLength].map({ Int64($0) ?? .max <= limit }) ?? true
         else { return nil }

@@ -17,8 +17,8 @@ struct CachedLoad: Sendable {
         let trust: TrustScope
     }
 
-    let request: LoadRequest
-    /// The request's fields by which answers are selected.
+    private(set) var request: LoadRequest
+    /// The fields by which answers are selected: those of the request as it came to the cache.
     let selecting: HTTPFields
     let context: LoadContext
     let next: LoadChain
@@ -33,6 +33,21 @@ struct CachedLoad: Sendable {
         self.next = next
         self.place = place
         terms = RequestTerms(fields)
+    }
+
+    /// The same load with the request as it is sent again: its cookies may have been renewed. It looks for the same
+    /// stored answers.
+    func sendingAgain(_ request: LoadRequest) -> CachedLoad {
+        var load = self
+        load.request = request
+        return load
+    }
+
+    /// Whether an answer to what is sent may be stored for the selecting fields of these names. An answer to renewed
+    /// cookies is not one to the earlier ones (RFC 9111 §4.1).
+    func isSelected(by names: [String]) -> Bool {
+        guard names.contains(HTTPField.Name.cookie.canonicalName) else { return true }
+        return request.headerFields[values: .cookie] == selecting[values: .cookie]
     }
 
     var cache: SecureCache { place.cache }

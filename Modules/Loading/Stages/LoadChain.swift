@@ -66,12 +66,19 @@ public struct LoadChain: Sendable {
 
     /// Tells the stages above the calling one which fields a server has sent in an answer that the calling stage does
     /// not return, from the bottom up.
-    package func tellAbove(_ fields: HTTPFields, answering request: LoadRequest, in context: LoadContext) async {
+    ///
+    /// - Returns: the request as it is to be sent if the calling stage sends it again.
+    @discardableResult
+    package func tellAbove(
+        _ fields: HTTPFields, answering request: LoadRequest, in context: LoadContext
+    ) async -> LoadRequest {
+        var request = request
         // The calling stage is the one before this chain's first.
         for stage in stages.prefix(max(0, position - 1)).reversed() {
             guard let listener = stage as? any SentFieldsStage else { continue }
-            await listener.heard(fields, answering: request, in: context)
+            request = await listener.heard(fields, answering: request, in: context)
         }
+        return request
     }
 
     private func rest(below place: Int) -> LoadChain { LoadChain(stages: stages, position: place + 1) }

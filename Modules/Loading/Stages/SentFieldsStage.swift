@@ -9,5 +9,7 @@ package protocol SentFieldsStage: LoadStage {
     ///   - fields: as ``LoadAnswer/fieldsSentNow`` of that answer.
     ///   - request: as it reached the stage below that has sent it.
     ///   - context: that of the request.
-    func heard(_ fields: HTTPFields, answering request: LoadRequest, in context: LoadContext) async
+    /// - Returns: the request as it is to be sent if it is sent again: with what the fields change in this stage's own
+    ///   additions, such as cookies that were set.
+    func heard(_ fields: HTTPFields, answering request: LoadRequest, in context: LoadContext) async -> LoadRequest
 }

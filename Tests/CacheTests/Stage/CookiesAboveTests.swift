@@ -44,6 +44,9 @@ import Testing
             if let cookie { request.headerFields[.cookie] = cookie }
             return try await LoadChain(stages).load(request, in: .of(principal))
         }
+
+        /// The `Cookie` fields that the server has got.
+        var cookies: [String?] { site.server.requests.map { $0.headerFields[.cookie] } }
     }
 
     @Test func aStoredAnswerSetsNoCookieAgain() async throws {
@@ -194,6 +197,58 @@ import Testing
         #expect(both.site.server.requests.map { $0.headerFields[.range] } == [nil, "bytes=8-19", nil])
         _ = try await both.get("/other")
         #expect(try both.site.last.headerFields[.cookie] == "a=2")
+    }
+
+    // MARK: Requests that are sent again after such an answer
+
+    /// Whether a load handles cookies, the app's own cookie, and the cookies of the requests.
+    private static let resent: [(Bool?, String?, [String?])] = [
+        (nil, nil, [nil, "a=1", "a=2"]), (nil, "own=1", ["own=1", "own=1", "own=1"]), (false, nil, [nil, nil, nil]),
+    ]
+
+    @Test(arguments: resent) func aRequestAfterANotModifiedOfAnotherAnswerHasItsCookie(
+        handlesCookies: Bool?, own: String?, expected: [String?]
+    ) async throws {
+        let both = try await Both { _, number in
+            number == 2
+                ? Answer(304, ["ETag": "\"b\"", "Set-Cookie": "a=2; Path=/"])
+                : Answer(200, ["Cache-Control": "no-cache", "ETag": "\"a\"", "Set-Cookie": "a=\(number); Path=/"])
+        }
+        for _ in 0..<2 { _ = try await both.get(handlesCookies: handlesCookies, cookie: own) }
+        #expect(both.cookies == expected)
+    }
+
+    @Test func aRequestAfterARestOfAnotherAnswerHasItsCookie() async throws {
+        let both = try await Both { _, number in
+            guard number != 2 else { return Answer(416, ["Set-Cookie": "a=2; Path=/"]) }
+            let body = Array("0123456789abcdefghij".utf8.prefix(number == 1 ? 8 : 20))
+            var answer = Answer(
+                200,
+                [
+                    "Cache-Control": "max-age=60", "ETag": "\"a\"", "Content-Length": "20",
+                    "Set-Cookie": "a=\(number); Path=/",
+                ], body: body)
+            if number == 1 { answer.failure = LoadError(.connectionLost, at: .response, "gone") }
+            return answer
+        }
+        await #expect(throws: LoadError(.connectionLost, "")) { _ = try await both.get() }
+        await both.site.cache.settle()
+        _ = try await both.get()
+        #expect(both.cookies == [nil, "a=1", "a=2"])
+        _ = try await both.get()
+        #expect(both.site.count == 3, "The answer is stored for the same loads as before.")
+    }
+
+    /// RFC 9111 §4.1: the answer is one to the renewed cookie.
+    @Test func rfc9111_s4_1_anAnswerToARenewedCookieIsNotForTheEarlierOne() async throws {
+        let both = try await Both { _, number in
+            guard number != 3 else { return Answer(304, ["ETag": "\"b\"", "Set-Cookie": "a=2; Path=/"]) }
+            let control = number < 3 ? "no-cache" : "max-age=60"
+            return Answer(
+                200, ["Cache-Control": control, "ETag": "\"a\"", "Vary": "Cookie", "Set-Cookie": "a=1; Path=/"])
+        }
+        for _ in 0..<4 { _ = try await both.get() }
+        #expect(both.cookies == [nil, "a=1", "a=1", "a=2", "a=1"])
     }
 
     @Test func theRestOfABodyThatIsLostWhileItIsReadSetsItsCookie() async throws {

@@ -60,7 +60,7 @@ import Testing
         }
     }
 
-    /// Notes what it hears of answers that do not come up to it.
+    /// Notes what it hears of answers that do not come up to it, and adds its name to the request for the next time.
     struct Hearing: SentFieldsStage {
         let name: String
         let trace: Trace
@@ -71,18 +71,21 @@ import Testing
             try await next.load(request.naming(name), in: context)
         }
 
-        func heard(_ fields: HTTPFields, answering request: LoadRequest, in context: LoadContext) async {
+        func heard(
+            _ fields: HTTPFields, answering request: LoadRequest, in context: LoadContext
+        ) async -> LoadRequest {
             trace.note("\(name) hears \(fields[.server] ?? "-") to \(request.names)")
+            return request.naming("\(name)2")
         }
     }
 
-    /// Tells the stages above what a server has sent it.
+    /// Tells the stages above what a server has sent it, and sends the request as they return it.
     struct Telling: LoadStage {
         func load(
             _ request: LoadRequest, in context: LoadContext, next: LoadChain
         ) async throws(LoadError) -> LoadResponse {
-            await next.tellAbove([.server: "x"], answering: request, in: context)
-            return try await next.load(request, in: context)
+            let again = await next.tellAbove([.server: "x"], answering: request, in: context)
+            return try await next.load(again, in: context)
         }
     }
 
@@ -159,7 +162,8 @@ import Testing
             Telling(), Hearing(name: "d", trace: trace), server(200),
         ]
         _ = try await load(stages)
-        #expect(trace.all == ["b sees a", "c hears x to a b c", "a hears x to a b c", "server gets a b c d"])
+        #expect(
+            trace.all == ["b sees a", "c hears x to a b c", "a hears x to a b c c2", "server gets a b c c2 a2 d"])
     }
 
     // MARK: Answers
