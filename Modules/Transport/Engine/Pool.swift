@@ -182,7 +182,7 @@ final class Pool: DescriptorHandler, TurnObserver {
         (attempt.transfer, attempt.connection) = (handle, handle)
         attempt.step = .nameLookup
         attempt.relays = relaysToTry(after: attempt.movedFrom)
-        attempt.dialed = now
+        attempt.willDial(at: now)
         handle.client = member
         member.begins(with: handle)
         add(attempt, handle)
@@ -220,7 +220,7 @@ final class Pool: DescriptorHandler, TurnObserver {
     func restart(_ attempt: Attempt, _ handle: EasyHandle) {
         _ = unsafe curl_multi_remove_handle(multi, handle.raw)
         attempt.startOver()
-        attempt.dialed = now
+        attempt.willDial(at: now)
         add(attempt, handle)
     }
 

@@ -69,7 +69,12 @@ class Attempt {
     /// The relays not tried yet, the one in use first.
     final var relays: ArraySlice<Endpoint> = []
     /// When its connection, or that through the first of them, was asked for.
-    final var dialed = LoopInstant.never
+    final private(set) var dialed = LoopInstant.never
+    private final var counts = DialCounts()
+    /// When its request was last about to be sent; nil before that.
+    final private(set) var sentAt: LoopInstant?
+    /// When the first line of the answer came through libcurl.
+    final private(set) var answeredAt: LoopInstant?
     /// The relay through which it was sent before, without an answer.
     final var movedFrom: Endpoint?
     /// How often it was sent again through another relay.
@@ -112,6 +117,39 @@ class Attempt {
         step = .nameLookup
         handshakes = []
         relayAnswer = RelayAnswer()
+        (sentAt, answeredAt) = (nil, nil)
+    }
+
+    /// A transfer begins, with the counts of libcurl at zero.
+    final func willDial(at now: LoopInstant) { (dialed, counts) = (now, DialCounts()) }
+
+    /// libcurl opens a socket for its connection. If the request was sent before, that is a dial of its own, which
+    /// began with the look-up of the name.
+    final func willOpenSocket(at now: LoopInstant) {
+        guard let transfer else { return }
+        let lookup = transfer.microseconds(CURLINFO_NAMELOOKUP_TIME_T)
+        if sentAt != nil {
+            counts.earlierLookups = counts.lookups
+            counts.earlierConnects = transfer.microseconds(CURLINFO_CONNECT_TIME_T)
+            dialed = now.advanced(by: counts.earlierLookups - lookup)
+        }
+        counts.lookups = lookup
+    }
+
+    /// The request is about to be sent.
+    final func willSend(at now: LoopInstant) { (sentAt, answeredAt) = (now, nil) }
+
+    /// A line of the answer has come.
+    final func answerCame(at now: LoopInstant) { if answeredAt == nil { answeredAt = now } }
+
+    /// How long the last dial took to look up the name; zero if it has not come so far.
+    final func lookupTime(_ handle: EasyHandle) -> Duration {
+        handle.microseconds(CURLINFO_NAMELOOKUP_TIME_T) - counts.earlierLookups
+    }
+
+    /// How long the last dial took until the connection was open; zero if it has not come so far.
+    final func connectTime(_ handle: EasyHandle) -> Duration {
+        handle.microseconds(CURLINFO_CONNECT_TIME_T) - counts.earlierConnects
     }
 
     /// Whether its connection was made for it, and nothing was sent over it yet.
@@ -155,6 +193,17 @@ class Attempt {
 
     /// Replaced instead of changed in place, so that exclusive access to it costs nothing at run time.
     private final func handshakeBegins(_ record: HandshakeRecord) { handshakes = handshakes + [record] }
+}
+
+/// What libcurl has counted for the dials of one transfer. If it connects anew within the transfer, it adds the times
+/// of that dial to those of the earlier ones (7.88).
+private struct DialCounts {
+    /// For the names of all dials, when the last socket was opened.
+    var lookups = Duration.zero
+    /// For the names of the dials before the last one.
+    var earlierLookups = Duration.zero
+    /// For the connections of the dials before the last one.
+    var earlierConnects = Duration.zero
 }
 
 /// The answer of the relay or the proxy to CONNECT.

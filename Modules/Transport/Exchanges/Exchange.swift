@@ -203,7 +203,9 @@ extension Exchange {
     func willConnect(_ descriptor: Int32) -> Bool {
         let verdict = state.willConnect(hasSentNothing: hasSentNothing, canStartAnew: canStartAnew)
         guard obeys(verdict) else { return false }
-        // libcurl may connect anew within a transfer, if the server refused the stream or asked for HTTP/1.1.
+        // libcurl may connect anew within a transfer, if the connection that it sent over had ended, or the server
+        // refused the stream or asked for HTTP/1.1.
+        if let pool { attempt.willOpenSocket(at: pool.now) }
         attempt.startOver()
         attempt.step = .connect
         pool?.opened(descriptor, by: self)
@@ -229,6 +231,7 @@ extension Exchange {
         guard obeys(verdict), !(isNew || pool.isRetired) || isStillAllowed(in: pool) else { return false }
         attempt.step = upload?.isSent ?? true ? .response : .request
         moved()
+        attempt.willSend(at: state.lastActivity)
         notes.handshake = attempt.transfer?.handshake
         if request.reporter != nil, request.url.isSecure { notes.tls = attempt.connection?.tlsFacts }
         if state.requestWasSent() { pool.signal(self) }
@@ -332,6 +335,7 @@ extension Exchange {
             moved()
             return unsafe attempt.relayAnswer.received(line)
         }
+        if let pool { attempt.answerCame(at: pool.now) }
         var position = 0
         return unsafe read(line, at: &position)
     }

@@ -87,17 +87,13 @@ extension Attempt {
     /// When the last dial began, counted from the start of the attempt; zero if there was none.
     var dialTime: Duration { dialed == .never ? .zero : elapsed(until: dialed) }
 
-    /// An instant of libcurl's, which counts from the last dial, counted from the start of the attempt; zero if it has
-    /// not come.
-    func instant(_ info: CURLINFO, of handle: EasyHandle) -> Duration {
-        let time = handle.microseconds(info)
-        return time > .zero ? dialTime + time : .zero
-    }
+    /// The instant at which the last dial had taken this long, counted from the start of the attempt; zero for zero.
+    private func instant(afterDialing time: Duration) -> Duration { time > .zero ? dialTime + time : .zero }
 
     /// When the phases of connecting were done, counted from the start of the attempt.
     func tellConnecting(to timing: inout ExchangeTiming, _ handle: EasyHandle, isDirect: Bool) {
-        timing.nameLookup = instant(CURLINFO_NAMELOOKUP_TIME_T, of: handle)
-        timing.connect = instant(CURLINFO_CONNECT_TIME_T, of: handle)
+        timing.nameLookup = instant(afterDialing: lookupTime(handle))
+        timing.connect = instant(afterDialing: connectTime(handle))
         tellHandshakes(to: &timing, isDirect: isDirect)
     }
 

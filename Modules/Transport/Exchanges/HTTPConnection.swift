@@ -47,11 +47,13 @@ extension EasyHandle: HTTPConnection {
         return SharedConnectionFacts(facts)
     }
 
+    /// By our own clock as far as possible: libcurl counts anew each time it looks for a connection, as when a transfer
+    /// has waited for the handshake of another, or is repeated, and adds up what it counts (7.88).
     func timing(of attempt: Attempt, queue: Duration, isDirect: Bool) -> ExchangeTiming {
         var timing = ExchangeTiming()
         timing.queue = queue
-        timing.requestSent = attempt.instant(CURLINFO_PRETRANSFER_TIME_T, of: self)
-        timing.firstByte = attempt.instant(CURLINFO_STARTTRANSFER_TIME_T, of: self)
+        if let sentAt = attempt.sentAt { timing.requestSent = attempt.elapsed(until: sentAt) }
+        if let answeredAt = attempt.answeredAt { timing.firstByte = attempt.elapsed(until: answeredAt) }
         if !isReused { attempt.tellConnecting(to: &timing, self, isDirect: isDirect) }
         return timing
     }

@@ -55,11 +55,12 @@ struct RetryTests {
         #expect(server.acceptedConnections == 2)
     }
 
-    /// It had its place among the origin's connections all the time.
-    @Test func whatIsSentAgainHasNotWaitedForAConnection() async throws {
-        let pause = Duration.milliseconds(500)
+    private static let pause = Duration.milliseconds(500)
+
+    /// Takes the second request of the first connection in, and closes it after a while.
+    private func slowlyDroppingServer() throws -> TestServer {
         let connections = Lock(0)
-        let server = try TestServer { connection in
+        return try TestServer { connection in
             let isFirst = connections.withLock { count in
                 count += 1
                 return count == 1
@@ -67,13 +68,36 @@ struct RetryTests {
             guard connection.readHead() != nil else { return }
             connection.write("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
             guard isFirst, connection.readHead() != nil else { return connection.awaitEnd() }
-            connection.pause(pause)
+            connection.pause(Self.pause)
         }
+    }
+
+    /// It had its place among the origin's connections all the time.
+    @Test func whatIsSentAgainHasNotWaitedForAConnection() async throws {
+        let server = try slowlyDroppingServer()
         try await warmUp(server)
         let start = ContinuousClock.now
         let response = try await transport.exchange(.init(.get, server.url()), via: path)
-        #expect(response.facts.retries == 1 && ContinuousClock.now - start >= pause)
-        #expect(response.facts.timing.queue < pause)
+        #expect(response.facts.retries == 1 && ContinuousClock.now - start >= Self.pause)
+        #expect(response.facts.timing.queue < Self.pause)
+    }
+
+    @Test func theTimeOfASendingThatWasInVainBelongsToNoPhase() async throws {
+        let server = try slowlyDroppingServer()
+        try await warmUp(server)
+        let reports = Lock<[ExchangeReport]>([])
+        var request = try ExchangeRequest(.get, server.url())
+        request.reporter = { report in reports.withLock { $0.append(report) } }
+        let response = try await transport.exchange(request, via: path)
+        _ = try await response.body.collect(upTo: .bytes(2))
+        #expect(try await eventually { reports.withLock { $0.count } == 1 })
+        let report = try #require(reports.withLock { $0.first })
+        let (dialed, timing) = (report.dialed, report.timing)
+        #expect(dialed >= .milliseconds(400) && timing.connect >= dialed && timing.firstByte >= timing.requestSent)
+        let phases = LoadRecord.Phases(report)
+        #expect(phases.connect != nil && phases.wait != nil && phases.response != nil)
+        let spent = phases.named.reduce(0) { $0 + $1.time }
+        #expect(spent <= report.end.seconds - 0.4, "\(phases)")
     }
 
     @Test(
