@@ -59,6 +59,15 @@ func localPort(of descriptor: Int32) -> UInt16? {
     return unsafe withUnsafeBytes(of: &address) { bytes in unsafe UInt16(bytes[2]) << 8 | UInt16(bytes[3]) }
 }
 
+/// Whether bytes have come over a connection that were not read yet.
+func hasUnreadBytes(_ descriptor: Int32) -> Bool {
+    var byte = [UInt8](repeating: 0, count: 1)
+    let count = unsafe byte.withUnsafeMutableBytes { buffer in
+        unsafe recv(descriptor, buffer.baseAddress, buffer.count, Int32(MSG_PEEK) | Int32(MSG_DONTWAIT))
+    }
+    return count > 0
+}
+
 /// Ends a connection in both directions and discards its unread bytes. The kernel answers later bytes with a reset.
 func exhaustSocket(_ descriptor: Int32) {
     shutdown(descriptor, Int32(SHUT_RDWR))

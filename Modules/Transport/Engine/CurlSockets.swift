@@ -36,6 +36,11 @@ struct CurlSockets {
 
     func origin(of descriptor: Int32) -> Origin? { sockets[descriptor]?.origin }
 
+    /// The sockets that were opened for an attempt. One that libcurl has closed silently may be among them.
+    func descriptors(of attempt: Attempt) -> [Int32] {
+        sockets.compactMap { $0.value.attempt === attempt ? $0.key : nil }
+    }
+
     /// libcurl has a new socket, which is not connected yet.
     ///
     /// - Parameter interest: what libcurl already waits for.

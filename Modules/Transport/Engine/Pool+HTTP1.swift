@@ -56,8 +56,7 @@ extension Pool {
         guard let origin = attempt.claim?.origin else { return }
         let descriptor = handle.socket
         let first = handle.firstBytes()
-        // Bytes that came before the request are not its answer (RFC 9112 §9.2).
-        guard first.bytes.isEmpty else { return dialAgain(exchange, handle, or: .spokeFirst) }
+        guard first.bytes.isEmpty else { return spokeFirst(to: exchange, handle) }
         guard descriptor >= 0, let link = TunnelLink(descriptor, attempt.handshakes, hasFailed: first.hasFailed) else {
             return dialAgain(exchange, handle, or: .endedAtOnce(at: attempt.reachedStep))
         }
@@ -68,6 +67,9 @@ extension Pool {
         (attempt.transfer, attempt.connection) = (nil, connection)
         connection.carry(exchange)
     }
+
+    /// Bytes that came before the request are not its answer (RFC 9112 §9.2).
+    func spokeFirst(to exchange: Exchange, _ handle: EasyHandle) { dialAgain(exchange, handle, or: .spokeFirst) }
 
     /// The new connection cannot carry the exchange, of which nothing was sent. The server has spoken before it was
     /// asked; or libcurl has closed the connection before it was taken over: after the handshake libcurl briefly treats

@@ -206,6 +206,7 @@ final class Pool: DescriptorHandler, TurnObserver {
         if code == CURLE_OK, let exchange = member as? Exchange, exchange.usesOwnHTTP {
             return connected(exchange, handle)
         }
+        if attempt.isSpokenToFirst, let exchange = member as? Exchange { return spokeFirst(to: exchange, handle) }
         guard code != CURLE_OK else { return remove(member, nil, isReusable: true) }
         let isRelayed = configuration.path.relay != nil
         let map = ErrorMap(
@@ -378,6 +379,15 @@ final class Pool: DescriptorHandler, TurnObserver {
         }
         if isInUse { return }
         exhaustSocket(descriptor)
+    }
+
+    /// Whether bytes have come over the connection that libcurl has made for an attempt, and is about to send over.
+    /// Under TLS they tell nothing, as its own records come by themselves.
+    func hasBytes(for attempt: Attempt) -> Bool {
+        guard let port = attempt.transfer?.long(CURLINFO_LOCAL_PORT), port > 0 else { return false }
+        return sockets.descriptors(of: attempt).contains { descriptor in
+            localPort(of: descriptor).map(Int.init) == port && hasUnreadBytes(descriptor)
+        }
     }
 
     private func act(_ descriptor: Int32, _ bits: Int32) {

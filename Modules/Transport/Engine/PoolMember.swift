@@ -64,6 +64,8 @@ class Attempt {
     /// the request.
     final var dials = 0
     static let dialLimit = 5
+    /// Whether bytes had come over its new connection before libcurl was to send the request, so that it did not.
+    final var isSpokenToFirst = false
     /// One for each handshake, the relay's first.
     final var handshakes: [HandshakeRecord] = []
     /// The relays not tried yet, the one in use first.
@@ -118,6 +120,7 @@ class Attempt {
         handshakes = []
         relayAnswer = RelayAnswer()
         (sentAt, answeredAt) = (nil, nil)
+        isSpokenToFirst = false
     }
 
     /// A transfer begins, with the counts of libcurl at zero.

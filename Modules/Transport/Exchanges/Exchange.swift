@@ -226,6 +226,12 @@ extension Exchange {
         let isNew = attempt.hasJustConnected
         // The first time, nothing was sent.
         let hasSentNothing = !state.isSendingBegun || hasSentNothing
+        // What must not be sent twice gets no further handle, which would not know that it was sent.
+        if isNew, attempt.handshakes.isEmpty, state.connectionEnded(hasSentNothing: hasSentNothing),
+            pool.hasBytes(for: attempt)
+        {
+            return leavesConnection()
+        }
         let verdict = state.willSend(
             over: pool.connectionNumber, hasSentNothing: hasSentNothing, canStartAnew: canStartAnew)
         guard obeys(verdict), !(isNew || pool.isRetired) || isStillAllowed(in: pool) else { return false }
@@ -242,6 +248,13 @@ extension Exchange {
         }
         givesWay()
         return true
+    }
+
+    /// Sends nothing over a new connection that had bytes before. The pool dials again once libcurl has given it up.
+    private func leavesConnection() -> Bool {
+        attempt.isSpokenToFirst = true
+        attempt.transfer?.set(CURLOPT_FORBID_REUSE, 1)
+        return false
     }
 
     /// Whether the present policy allows the connection. It may have changed since the way was chosen: a connection that

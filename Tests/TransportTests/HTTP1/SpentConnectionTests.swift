@@ -57,6 +57,58 @@ struct SpentConnectionTests {
         await loops.shutdown()
     }
 
+    /// They come with the proxy's word that it is connected, and no TLS is between.
+    @Test(arguments: [HTTP1Engine.own, .libcurl], [HTTPRequest.Method.get, .post])
+    func bytesBeforeTheFirstRequestOfAPlainConnectionAnswerItNot(
+        _ engine: HTTP1Engine, _ method: HTTPRequest.Method
+    ) async throws {
+        let proxy = try plantingProxy { $0 == 1 }
+        let transport = Transport(loops: loops, engine: engine)
+        let request = try ExchangeRequest(method, RequestURL("http://a.example/"))
+        let response = try await transport.exchange(request, via: path(proxy))
+        #expect(try await response.body.collect(upTo: .bytes(2)) == Array("ok".utf8))
+        #expect(response.facts.retries == 0 && proxy.acceptedConnections == 2)
+        await transport.shutdown()
+        await loops.shutdown()
+    }
+
+    @Test(arguments: [HTTP1Engine.own, .libcurl])
+    func aServerThatAlwaysSpeaksFirstOverAPlainConnectionIsGivenUp(_ engine: HTTP1Engine) async throws {
+        let proxy = try plantingProxy { _ in true }
+        let transport = Transport(loops: loops, engine: engine)
+        let request = try ExchangeRequest(.get, RequestURL("http://a.example/"))
+        await #expect(throws: LoadError(.protocolViolation, "")) {
+            try await transport.exchange(request, via: path(proxy))
+        }
+        #expect(try await eventually { proxy.openConnections == 0 })
+        #expect(proxy.acceptedConnections == 5)
+        await transport.shutdown()
+        await loops.shutdown()
+    }
+
+    private func path(_ proxy: TestServer) throws -> ConnectionPath {
+        ConnectionPath(proxy: ProxyAccess(Proxy(.socks5, at: try Endpoint("127.0.0.1:\(proxy.port)"))))
+    }
+
+    /// A SOCKS proxy, and the server behind it.
+    ///
+    /// - Parameter plants: whether an answer comes over the connection with this number before there is a request.
+    private func plantingProxy(_ plants: @escaping @Sendable (Int) -> Bool) throws -> TestServer {
+        let connections = Lock(0)
+        return try TestServer { connection in
+            let number = connections.withLock { count in
+                count += 1
+                return count
+            }
+            _ = connection.read()
+            connection.write([5, 0])
+            _ = connection.read()
+            let planted = plants(number) ? Array(Self.planted.utf8) : []
+            connection.write([5, 0, 0, 1, 127, 0, 0, 1, 0, 80] + planted)
+            connection.answerAll(Self.answer)
+        }
+    }
+
     @Test func aServerThatAlwaysSpeaksFirstGetsNoRequest() async throws {
         let world = try World()
         let isAsked = Lock(false)
