@@ -447,7 +447,10 @@ let package = Package(
             ]),
         tests(
             "SecureStore",
-            dependencies: ["SallyportBase", "SallyportSecureStore", "COpenSSL", .crypto, "StoreWorkload", "StoreChild"]),
+            dependencies: [
+                "SallyportBase", "SallyportSecureStore", "COpenSSL", "CSecureStore", .crypto, "StoreWorkload",
+                "StoreChild",
+            ]),
         tests("Wire", dependencies: ["SallyportBase", "SallyportCore", "SallyportWire", .crypto, .asn1]),
         tests(
             "Transport",

@@ -251,7 +251,8 @@ int sp_random(void *out, size_t count) {
 
 // MARK: Kernel keyrings
 
-enum { keyctl_setperm = 5, keyctl_unlink = 9, keyctl_search = 10, keyctl_read = 11, keyctl_move = 30 };
+enum { keyctl_identify = 0, keyctl_setperm = 5, keyctl_unlink = 9, keyctl_search = 10, keyctl_read = 11 };
+enum { keyctl_move = 30 };
 enum { thread_keyring = -1, move_exclusively = 1 };
 
 // Who possesses it may do all; its user may view, read and search.
@@ -261,19 +262,40 @@ int32_t sp_keyring_search(int32_t keyring, const char *description) {
     return (int32_t)syscall(SYS_keyctl, keyctl_search, keyring, "user", description, 0);
 }
 
+typedef struct {
+    int32_t keyring;
+    const char *description;
+    const void *secret;
+    size_t count;
+    int is_readable;
+    int number;
+} addition;
+
+// add_key(2) overwrites a key of the same name. A move can refuse to: so the key is made in another keyring first.
+static void *addition_run(void *pointer) {
+    addition *this = pointer;
+    int32_t key =
+        (int32_t)syscall(SYS_add_key, "user", this->description, this->secret, this->count, thread_keyring);
+    int is_ready =
+        key >= 0 && (!this->is_readable || syscall(SYS_keyctl, keyctl_setperm, key, readable_by_user) == 0);
+    int is_added = is_ready &&
+        syscall(SYS_keyctl, keyctl_move, key, thread_keyring, this->keyring, move_exclusively) == 0;
+    this->number = is_added ? 0 : errno;
+    return NULL;
+}
+
 int sp_keyring_add(int32_t keyring, const char *description, const void *secret, size_t count, int is_readable) {
-    // add_key(2) overwrites a key of the same name. A move can refuse to: so the key is made in a keyring of its own.
-    int32_t staging = (int32_t)syscall(SYS_add_key, "keyring", "sallyport", NULL, (size_t)0, thread_keyring);
-    if (staging < 0) return -1;
-    int result = -1;
-    int32_t key = (int32_t)syscall(SYS_add_key, "user", description, secret, count, staging);
-    if (key >= 0 && (!is_readable || syscall(SYS_keyctl, keyctl_setperm, key, readable_by_user) == 0)) {
-        result = (int)syscall(SYS_keyctl, keyctl_move, key, staging, keyring, move_exclusively);
-    }
-    int number = errno;
-    syscall(SYS_keyctl, keyctl_unlink, staging, thread_keyring);
+    // A keyring that is missing would otherwise be made for the other thread alone, which inherits what this one has.
+    if (syscall(SYS_keyctl, keyctl_identify, keyring, 1) < 0) return -1;
+    // A thread's keyring ends with it, and cannot be given up before: so a thread is made for this. In a keyring within
+    // the target, a search would find the key before it is moved, and others use one that is then refused.
+    addition addition = {keyring, description, secret, count, is_readable, 0};
+    pthread_t thread;
+    int number = pthread_create(&thread, NULL, addition_run, &addition);
+    if (number == 0) number = pthread_join(thread, NULL);
+    if (number == 0) number = addition.number;
     errno = number;
-    return result;
+    return number == 0 ? 0 : -1;
 }
 
 long sp_keyring_read(int32_t key, void *out, size_t count) {

@@ -53,7 +53,7 @@ int32_t sp_keyring_search(int32_t keyring, const char *description);
 /// expired or was revoked. Needs Linux 5.3; returns 0, or -1 with errno.
 ///
 /// With `is_readable`, every process of the key's user can find and read it, also one whose session does not hold the
-/// keyring.
+/// keyring. Makes a thread for it, which has ended when this returns.
 int sp_keyring_add(int32_t keyring, const char *description, const void *secret, size_t count, int is_readable);
 /// The secret's length, which may be over `count`, or -1 with errno.
 long sp_keyring_read(int32_t key, void *out, size_t count);

@@ -1,3 +1,4 @@
+import CSecureStore
 import Crypto
 import FoundationEssentials
 import Glibc
@@ -35,6 +36,18 @@ import Testing
         let (key, parameters) = try protector.makeWrappingKey()
         try protector.add()
         #expect(try protector.wrappingKey(parameters: parameters) == key)
+    }
+
+    /// One that stayed would count in the user's quota of keys as long as the thread lives, as would those of the
+    /// threads that it starts.
+    @Test(.enabled(if: isAllowed), arguments: [KernelKeyringProtector.Keyring.process, .user])
+    func addingAKeyLeavesNoKeyringInTheThread(_ keyring: KernelKeyringProtector.Keyring) throws {
+        let protector = KernelKeyringProtector(description: "sallyport-test-\(UUID())", keyring: keyring)
+        defer { try? protector.removeKey() }
+        try protector.add()
+        // Keyring -1 is the calling thread's; reading it does not make it.
+        let length = sp_keyring_read(-1, nil, 0)
+        #expect(length == -1)
     }
 }
 
