@@ -233,6 +233,39 @@ import Testing
         #expect(await isWiped())
     }
 
+    @Test func aKeyFileInTheStoreThatCannotBeOverwrittenIsRemovedAndTheWipeSaysSo() async throws {
+        let keyFile = "\(Files.realPath(fixture.path))/store/key"
+        let store = try await SecureStore.open(at: fixture.directory, protectedBy: .keyFile(keyFile))
+        try Files.remove(keyFile)
+        try #require(symlink(keyFile, keyFile) == 0)
+        let error = await #expect(throws: StoreError.self) { try await store.wipe() }
+        #expect(error?.message.hasPrefix("Cannot overwrite \(keyFile)") == true)
+        #expect(!Files.exists(keyFile) && Files.exists("\(fixture.directory)/wiping"))
+        store.close()
+        #expect(await isWiped())
+    }
+
+    @Test func keysThatCannotBeOpenedForTheMomentAreOverwrittenLater() async throws {
+        try await fixture.open().close()
+        let second = "\(fixture.path)/second name"
+        try #require(link("\(fixture.directory)/keys", second) == 0)
+        let before = try Files.read(second, upTo: 64 << 10)
+        let child = try Child(["wipe", fixture.directory, fixture.keyFile, "begin"])
+        #expect(try child.readLines() == ["keys true", "wiped", "keys false"])
+        let after = try Files.read(second, upTo: 64 << 10)
+        #expect(after != before && after.count == before.count)
+        #expect(await isWiped())
+    }
+
+    @Test func keysThatCannotBeOpenedAtAllAreRemovedAtLast() async throws {
+        try await fixture.open().close()
+        let child = try Child(["wipe", fixture.directory, fixture.keyFile, "finish"])
+        let lines = try child.readLines()
+        #expect(lines.count == 3 && lines.first == "keys true" && lines.last == "keys false", "\(lines)")
+        #expect(lines.contains { $0.hasPrefix("error Cannot overwrite \(fixture.directory)/keys") }, "\(lines)")
+        #expect(!Files.exists("\(fixture.directory)/keys"))
+    }
+
     @Test func aWipeThatSucceededIsNotRepeatedOnANewStore() async throws {
         let store = try await fixture.open()
         try await store.wipe()

@@ -5,7 +5,7 @@ import StoreWorkload
 
 let arguments = CommandLine.arguments
 guard arguments.count >= 4 else {
-    say("usage: StoreChild write|read|hold|look|limit|record|rotate|crowd DIRECTORY KEYFILE …")
+    say("usage: StoreChild write|read|hold|look|limit|record|rotate|crowd|wipe DIRECTORY KEYFILE …")
     exit(64)
 }
 let place = Place(directory: arguments[2], keyFile: arguments[3], rest: Array(arguments.dropFirst(4)))
@@ -19,6 +19,7 @@ do {
     case "record": try await record(at: place)
     case "rotate": try await rotate(at: place)
     case "crowd": try await crowd(at: place)
+    case "wipe": wipeWithoutFiles(at: place)
     default: exit(64)
     }
 } catch {

@@ -194,11 +194,24 @@ enum Files {
         return unsafe open(path, O_WRONLY | O_CLOEXEC)
     }
 
-    private static func overwrite(_ path: String) throws(StoreError) {
+    private struct OverwritingFailure: Error {
+        let cause: StoreError
+        /// Whether it is only for the moment that the process, or the system, can open no file.
+        let mayPass: Bool
+    }
+
+    private static func overwrite(_ path: String) throws(OverwritingFailure) {
         let descriptor = openForOverwriting(path)
-        guard descriptor >= 0 else { throw failure("overwrite", path) }
+        let number = errno
+        guard descriptor >= 0 else {
+            let mayPass = number == EMFILE || number == ENFILE || number == ENOMEM || number == EINTR
+            errno = number
+            throw OverwritingFailure(cause: failure("overwrite", path), mayPass: mayPass)
+        }
         defer { close(descriptor) }
-        try overwrite(descriptor, path)
+        do throws(StoreError) { try overwrite(descriptor, path) } catch {
+            throw OverwritingFailure(cause: error, mayPass: false)
+        }
     }
 
     private static func overwrite(_ descriptor: Int32, _ path: String) throws(StoreError) {
@@ -208,16 +221,26 @@ enum Files {
         guard fsync(descriptor) == 0 else { throw failure("sync", path) }
     }
 
-    /// Overwrites, syncs and removes a file; if there is none, this is no error. A file that cannot be overwritten, on
-    /// a full copy-on-write file system or a bad block, is removed nevertheless.
+    /// Overwrites, syncs and removes a file; if there is none, this is no error.
     ///
-    /// - Throws: the first error.
-    static func destroy(_ path: String) throws(StoreError) {
+    /// A file that cannot be overwritten, on a full copy-on-write file system or a bad block, is removed nevertheless:
+    /// with room again, its old blocks would not be overwritten either. It stays if it could not be opened for the
+    /// moment, since a later attempt may overwrite it.
+    ///
+    /// - Parameter isLastAttempt: whether the file is removed in that case too.
+    /// - Throws: the first error, with ``FileNotOverwritten`` as the underlying one if the file was removed.
+    static func destroy(_ path: String, isLastAttempt: Bool = false) throws(StoreError) {
         guard exists(path) else { return }
-        var steps = Attempts()
-        steps.attempt { () throws(StoreError) in try overwrite(path) }
-        steps.attempt { () throws(StoreError) in try remove(path) }
-        try steps.finish()
+        do throws(OverwritingFailure) { try overwrite(path) } catch {
+            let cause = error.cause
+            guard isLastAttempt || !error.mayPass else { throw cause }
+            try? remove(path)
+            guard !exists(path) else { throw cause }
+            throw StoreError(
+                cause.code, cause.message, underlying: FileNotOverwritten(), fileID: cause.location.fileID,
+                line: cause.location.line)
+        }
+        try remove(path)
     }
 
     /// Removes a file and syncs its directory; if there is none, this is no error.
@@ -310,6 +333,10 @@ enum Files {
         return StoreError(code, "Cannot \(verb) \(path): \(reason).", fileID: fileID, line: line)
     }
 }
+
+/// The underlying error if a file with a secret was removed that could not be overwritten: no later attempt finds it,
+/// and what it held may still lie in free blocks.
+struct FileNotOverwritten: Error {}
 
 /// The file to which a path leads; nil if there is none.
 struct FileIdentity: Hashable, Sendable {

@@ -10,9 +10,8 @@ struct StoreWipe {
     private let path: String
     private var isIntended = false
     private var isSecretDestroyed = false
-    /// The first error of the destruction of keys. A file that could not be overwritten is removed, so that no later
-    /// attempt finds it: what it held may still lie in free blocks.
-    private var keyDestruction = Attempts()
+    /// The errors that no later attempt can make good: see ``FileNotOverwritten``.
+    private var losses = Attempts()
 
     init(of path: String) { self.path = path }
 
@@ -28,26 +27,29 @@ struct StoreWipe {
     /// - Parameter destroyingKeys: false while the file of the keys is being replaced.
     mutating func begin(destroyingKeys: Bool) {
         try? intend()
-        if destroyingKeys { destroyKeys() }
+        if destroyingKeys { try? destroyKeys() }
     }
 
     /// What can be done as soon as no key is made any more, while the store is still read.
     ///
+    /// - Parameter isLastAttempt: whether keys are removed though they could be overwritten later.
     /// - Throws: the first error; then ``finish(protectedBy:)`` tries again.
-    mutating func destroySecrets(protectedBy protector: any KeyProtector) throws(StoreError) {
+    mutating func destroySecrets(
+        protectedBy protector: any KeyProtector, isLastAttempt: Bool = false
+    ) throws(StoreError) {
+        var steps = Attempts()
         try? intend()
-        destroyKeys()
-        var steps = keyDestruction
+        steps.attempt { () throws(StoreError) in try destroyKeys(isLastAttempt: isLastAttempt) }
         steps.attempt { () throws(StoreError) in try destroySecret(of: protector) }
         try steps.finish()
     }
 
     /// Does all that is not done yet, once the store is not used any more.
     ///
-    /// - Throws: the first error.
+    /// - Throws: the first error, also one of an earlier step if that cannot be made good.
     mutating func finish(protectedBy protector: any KeyProtector) throws(StoreError) {
-        var steps = Attempts()
-        steps.attempt { () throws(StoreError) in try destroySecrets(protectedBy: protector) }
+        var steps = losses
+        steps.attempt { () throws(StoreError) in try destroySecrets(protectedBy: protector, isLastAttempt: true) }
         for result in results { steps.attempt { () throws(StoreError) in try StoreDirectory.discard(result) } }
         steps.attempt { () throws(StoreError) in try removeData() }
         steps.attempt { () throws(StoreError) in try intend() }
@@ -63,17 +65,29 @@ struct StoreWipe {
         isIntended = true
     }
 
-    private mutating func destroyKeys() {
+    private mutating func destroyKeys(isLastAttempt: Bool = false) throws(StoreError) {
+        var steps = Attempts()
         let name = KeyRingFile.name
         for file in ["\(path)/\(name)", "\(path)/\(name).new"] + results.map({ "\($0)/\(name)" }) {
-            keyDestruction.attempt { () throws(StoreError) in try Files.destroy(file) }
+            steps.attempt { () throws(StoreError) in
+                try notingLoss { () throws(StoreError) in try Files.destroy(file, isLastAttempt: isLastAttempt) }
+            }
+        }
+        try steps.finish()
+    }
+
+    private mutating func notingLoss(_ step: () throws(StoreError) -> Void) throws(StoreError) {
+        do throws(StoreError) { try step() } catch {
+            if error.underlying is FileNotOverwritten { losses.attempt { () throws(StoreError) in throw error } }
+            throw error
         }
     }
 
     /// Once only: a protector of the app's own need not expect to be asked again after it has succeeded.
     private mutating func destroySecret(of protector: any KeyProtector) throws(StoreError) {
         guard !isSecretDestroyed else { return }
-        try protector.destroySecret(inDirectory: path)
+        let directory = path
+        try notingLoss { () throws(StoreError) in try protector.destroySecret(inDirectory: directory) }
         isSecretDestroyed = true
     }
 

@@ -54,7 +54,8 @@ public struct KeyFileProtector: KeyProtector {
         }
     }
 
-    /// Destroys the key file if it lies in the directory, and leaves any other.
+    /// Destroys the key file if it lies in the directory, and leaves any other. A file that cannot be overwritten is
+    /// removed all the same, unless it could not be opened for the moment; either is an error.
     public func destroySecret(inDirectory directory: String) throws(StoreError) {
         guard Files.realPath(path).hasPrefix(Files.realPath(directory) + "/") else { return }
         try Files.destroy(path)

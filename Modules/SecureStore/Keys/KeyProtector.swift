@@ -21,7 +21,7 @@ public protocol KeyProtector: Sendable {
     /// Derives the wrapping key again.
     func wrappingKey(parameters: [UInt8]) throws(StoreError) -> SymmetricKey
 
-    /// Destroys the part of the secret that is in the store's directory. Called by a wipe.
+    /// Destroys the part of the secret that is in the store's directory. Called by a wipe, and again if it throws.
     func destroySecret(inDirectory path: String) throws(StoreError)
 }
 
