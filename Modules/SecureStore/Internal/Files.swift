@@ -289,7 +289,7 @@ enum Files {
         }
     }
 
-    private static func names(in path: String) throws(StoreError) -> [String] {
+    static func names(in path: String) throws(StoreError) -> [String] {
         guard let directory = unsafe opendir(path) else { throw failure("read", path) }
         defer { unsafe closedir(directory) }
         var names: [String] = []

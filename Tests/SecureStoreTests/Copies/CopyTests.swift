@@ -153,6 +153,41 @@ import Testing
         #expect(!Files.exists(backup))
     }
 
+    @Test func aDirectoryThatNoBackupMadeIsRefusedAndLeftAsItIs() async throws {
+        let store = try await fixture.open()
+        let partial = "\(backup).partial"
+        try Files.makeDirectory(partial)
+        try Data([1]).write(to: URL(fileURLWithPath: "\(partial)/letter"))
+        let error = await #expect(throws: StoreError.self) { try await store.backup(to: backup) }
+        #expect(error?.code == .fileSystem && error?.message.contains("'letter'") == true)
+        #expect(try FileManager.default.contentsOfDirectory(atPath: partial) == ["letter"])
+        #expect(!Files.exists(backup))
+    }
+
+    @Test func aStoreThatHasTheNameOfAPartialBackupIsRefusedAndGoesOn() async throws {
+        let store = try await fixture.open()
+        let partial = "\(backup).partial"
+        let other = try await SecureStore.open(at: partial, protectedBy: .keyFile(fixture.keyFile))
+        try await workload.perform(1, in: other)
+        let error = await #expect(throws: StoreError.self) { try await store.backup(to: backup) }
+        #expect(error?.code == .fileSystem && error?.message.contains("was not made by a backup") == true)
+        try await workload.perform(2, in: other)
+        other.close()
+        #expect(try await verify(partial).isSound)
+    }
+
+    @Test func whatAnInterruptedBackupLeftIsReplaced() async throws {
+        let store = try await fixture.open()
+        try await workload.perform(1, in: store)
+        try Files.makeDirectory("\(backup).partial")
+        for name in ["data.mdb", "keys", "restored", "lock.mdb"] {
+            try Data([1]).write(to: URL(fileURLWithPath: "\(backup).partial/\(name)"))
+        }
+        #expect(try await store.backup(to: backup).isSound)
+        #expect(try await verify(backup).isSound)
+        #expect(!Files.exists("\(backup).partial"))
+    }
+
     @Test(.enabled(if: geteuid() == 0, "Only root can give directories away."))
     func aPartialBackupOfAnotherUserIsRefused() async throws {
         let store = try await fixture.open()
