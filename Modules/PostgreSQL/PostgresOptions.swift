@@ -33,8 +33,8 @@ struct PostgresOptions: Sendable {
     var haveOthers: Bool { hosts.count > 1 || !hosts.allSatisfy(\.isOneForGood) }
     /// Everything else, by keyword.
     let others: [String: String]
-    /// The `sslmode` where none is given; nil if the environment has one.
-    private let defaultMode: String?
+    /// The `sslmode` where none is given.
+    private let defaultMode: String
 
     /// - Parameters:
     ///   - text: `postgresql://user@host1,host2:5433/database?sslmode=verify-full`, or `key=value` pairs.
@@ -47,8 +47,10 @@ struct PostgresOptions: Sendable {
         // To libpq, an empty one is none.
         if values["sslmode"]?.isEmpty == true { values["sslmode"] = nil }
         others = values
-        // By itself libpq would do without TLS where the server has none, and take any certificate.
-        defaultMode = environment("PGSSLMODE")?.isEmpty ?? true ? "verify-full" : nil
+        // By itself libpq would do without TLS where the server has none, and take any certificate. And it would prefer
+        // what a service file says to the environment.
+        let mode = environment("PGSSLMODE") ?? ""
+        defaultMode = mode.isEmpty ? "verify-full" : mode
     }
 
     private static func variable(_ name: String) -> String? {

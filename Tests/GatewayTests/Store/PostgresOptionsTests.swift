@@ -26,8 +26,8 @@ import Testing
     @Test func theModeThatIsGivenHolds() throws {
         #expect(try modes("postgresql://db/fleet?sslmode=disable") == ["disable"])
         #expect(try modes("host=db1,db2 sslmode=verify-ca", ["PGSSLMODE": "disable"]) == ["verify-ca", "verify-ca"])
-        // libpq reads it by itself.
-        #expect(try modes("host=db", ["PGSSLMODE": "require"]) == [nil])
+        // Given to libpq, which would prefer that of a service file to the environment's.
+        #expect(try modes("host=db", ["PGSSLMODE": "require"]) == ["require"])
     }
 
     private func ports(_ text: String) throws -> [String?] {
