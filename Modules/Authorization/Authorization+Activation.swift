@@ -95,6 +95,7 @@ extension Authorization {
         try await records.finishEnrollment(record, dropsConfiguration: true)
         identity = record
         (document, unstored, told) = (nil, nil, nil)
+        mayOpen = false
         published.withLock { $0.document = nil }
     }
 

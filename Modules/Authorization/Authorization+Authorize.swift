@@ -39,7 +39,9 @@ extension Authorization {
         }
         guard state == .authorized else {
             // A cancelled task does not wait until its conclusion is published: the state may still be an earlier one.
-            throw Task.isCancelled ? AuthorizationError.cancelled() : .withdrawn(state.code, withdrawal)
+            guard !Task.isCancelled else { throw .cancelled() }
+            mayOpen = true
+            throw .withdrawn(state.code, withdrawal)
         }
         return state
     }
@@ -123,7 +125,8 @@ extension Authorization {
         guard let document, let identity else { return }
         published.withLock { $0.document = document }
         let verdict = Verdict.state(of: document, decisions: decisions, at: leaseTime)
-        if authorizations > 0 || Verdict.isWithdrawn(by: document, decisions) { mayOpen = true }
+        let isOpened = verdict == .authorized && authorizations > 0
+        if isOpened || Verdict.isWithdrawn(by: document, decisions) { mayOpen = true }
         guard verdict != .authorized || mayOpen else {
             if isFresh { await storeConfiguration() }
             return

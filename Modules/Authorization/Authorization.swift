@@ -38,9 +38,9 @@ public actor Authorization {
     var isActivating = false
     /// How many calls of ``authorize()`` are at work: what is fetched meanwhile, by any task, may open the gate.
     var authorizations = 0
-    /// Whether the administrator's word alone opens the gate: a configuration was applied while ``authorize()`` was at
-    /// work in this process, or the administrator or the app itself has withdrawn access, also before the start. The
-    /// end of a lease does not count.
+    /// Whether the administrator's word alone opens the gate: ``authorize()`` has opened it in this process or has ended
+    /// in `withdrawn`, or the administrator or the app itself has withdrawn access, also before the start. The end of a
+    /// lease does not count.
     var mayOpen = false
     /// One renewal at a time: the gateway takes a second one, with another key, for that of a copied store.
     var renewalTurns = Turns(limit: 1)

@@ -125,6 +125,22 @@ import Testing
         withExtendedLifetime(fixture) {}
     }
 
+    @Test("After an authorize() that another server has answered, it opens nothing")
+    func opensNothingAfterAnError() async throws {
+        let (fixture, authorization) = try await restartedAfterItsLease()
+        fixture.gateway.state.withLock { $0.failure = LoadError(.serverNotTrusted, at: .serverTLS, "unknown issuer") }
+        let error = await #expect(throws: AuthorizationError.self) { try await authorization.authorize() }
+        #expect(error?.code == .authorityMismatch)
+        fixture.gateway.state.withLock { $0.failure = nil }
+        let epoch = fixture.gateway.state.withLock { $0.configuration.epoch }
+        let running = Task { await authorization.run() }
+        let report = "\(ControlAPI.Path.storedConfiguration)?stored=\(epoch)"
+        #expect(try await eventually { fixture.gateway.sent.contains { $0.target == report } })
+        #expect(throws: AccessDenied(.withdrawn, code: .blocked)) { try authorization.checkAuthorized() }
+        authorization.shutdown()
+        await running.value
+    }
+
     @Test("A lease that ends while it runs is followed by the next one") func leaseOverWhileRunning() async throws {
         let fixture = try Fixture(clock: TestClock(lasts: true))
         let (authorization, _) = try await fixture.activated()
