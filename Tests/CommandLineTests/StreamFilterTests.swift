@@ -84,6 +84,20 @@ import Testing
         close(ends[0])
         try await run(writingTo: ends[1])
     }
+
+    /// As of a program that is started by inetd.
+    @Test func aReaderThatHasResetItsSocketIsNoFailure() async throws {
+        signal(SIGPIPE, SIG_IGN)
+        let reader = try TestServer { $0.reset() }
+        let output = try #require(LoopbackPort.connect(reader.port))
+        let isReset = try await eventually {
+            var state = pollfd(fd: output, events: 0, revents: 0)
+            return poll(&state, 1, 0) == 1
+        }
+        try #require(isReset)
+        try await run(writingTo: output)
+        reader.stop()
+    }
 }
 
 /// A connection whose writes fail. What the server has said before can be read after the first of them; then the

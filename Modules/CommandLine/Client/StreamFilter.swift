@@ -89,7 +89,7 @@ struct StreamFilter: Sendable {
         let written = await output.call { () -> Int32 in
             StandardStreams.write(bytes, to: Workplace.current.output) ? 0 : errno
         }
-        guard let number = written, number != EPIPE else { return false }
+        guard let number = written, !StandardStreams.isReaderGone(number) else { return false }
         guard number == 0 else { throw OutputFile.unwritten(number) }
         return true
     }

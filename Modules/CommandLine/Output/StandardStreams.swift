@@ -20,8 +20,11 @@ enum StandardStreams {
         Workplace.current.write(Array(((isTerminal ? TerminalText.of(text) : text) + "\n").utf8), to: descriptor)
     }
 
-    /// Writes bytes unchanged. Returns false if not all can be written; `errno` says why, and is `EPIPE` if the reader
-    /// has closed the stream.
+    /// Whether an `errno` of ``write(_:to:)`` says that the reader has closed the stream. If that is a socket with bytes
+    /// that were not read, it is the second one.
+    static func isReaderGone(_ number: Int32) -> Bool { number == EPIPE || number == ECONNRESET }
+
+    /// Writes bytes unchanged. Returns false if not all can be written; `errno` says why.
     @discardableResult
     static func write(_ bytes: [UInt8], to descriptor: Int32) -> Bool {
         var rest = bytes[...]

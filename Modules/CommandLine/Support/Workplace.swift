@@ -124,7 +124,7 @@ private final class OutputState: Sendable {
 
     var failure: Int32? {
         let number = number.load(ordering: .relaxed)
-        return number == 0 || number == EPIPE ? nil : number
+        return number == 0 || StandardStreams.isReaderGone(number) ? nil : number
     }
 }
 

@@ -82,7 +82,7 @@ package enum LoopbackPort {
     }
 
     /// The caller's to close; nil where nothing takes connections.
-    static func connect(_ port: UInt16) -> Int32? {
+    package static func connect(_ port: UInt16) -> Int32? {
         let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
         var address = LoopbackAddress(port)
         guard address.with({ Glibc.connect(descriptor, $0, $1.pointee) }) == 0 else {
