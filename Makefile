@@ -34,7 +34,7 @@ export SWIFT_DETERMINISTIC_HASHING := 1
 # The program has the Swift runtime in it, and runs on machines without Swift; 0 links it dynamically.
 export SALLYPORT_STATIC ?= 1
 
-.PHONY: help dependencies build install test test-fleet outside docs demo demo-fleet faults bench counts profile soak fuzz-answers sanitize mutants lint clean
+.PHONY: help dependencies build install test test-fleet outside docs demo demo-fleet faults bench counts profile soak fuzz-answers sanitize mutants format lint clean
 
 help: ## Lists the targets.
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*##/\t/' | expand -t 14
@@ -132,12 +132,14 @@ sanitize: dependencies ## The tests under AddressSanitizer, then under ThreadSan
 mutants: dependencies ## Switches named security checks off, one by one; each must turn a test red.
 	SWIFT="$(SWIFT)" Tests/Mutants/run $(MUTANTS)
 
-lint: ## Checks the format, a feature that is not to be used, the words of comments, that every message of the program is reviewed, and every mutant's place.
-	$(SWIFT) format lint --strict --recursive $(lint_folders)
+format: ## Checks the format, a feature that is not to be used, the words of comments, and that every message of the program is reviewed.
+	$(SWIFT) format lint --strict --parallel --recursive $(lint_folders)
 	@if git grep -nE 'nonisolated\(nonsending\)|"NonisolatedNonsendingByDefault"' -- $(lint_folders); then \
 		echo 'Swift 6.3 returns from such functions on another executor: Docs/Concurrency.md, "Executors".' >&2; exit 1; fi
 	Tests/Scripts/words README.md Docs/*.md $(wildcard Modules/*/*.docc/*.md Plugins/*/*.docc/*.md)
 	Tests/Scripts/messages
+
+lint: format ## As format, and looks for the place of every mutant.
 	SWIFT="$(SWIFT)" Tests/Mutants/run --check
 
 clean: ## Removes what was built.

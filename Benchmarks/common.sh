@@ -30,7 +30,8 @@ work_on_disk() { work_below "${BENCH_DIRECTORY:-/var/tmp}"; }
 scratch=$(realpath -m "${SALLYPORT_BENCH_SCRATCH:-$here/.build}")
 needed=--bench
 
-# build PRODUCT…: with the optimiser on, into the folder `bin`, and what that and the servers need.
+# build PRODUCT…: with the optimiser on, into the folder `bin`, and what that and the servers need. The gateway is
+# `program`; one that SALLYPORT_BENCH_PROGRAM names is not built.
 build() {
     local product release=(build --package-path "$here" --scratch-path "$scratch" -c release)
     "$here/../Tests/Scripts/dependencies" "$needed" >&2
@@ -38,8 +39,12 @@ build() {
     if [ -n "${SALLYPORT_BENCH_SCRATCH:-}" ] && [ -e "$here/../Package.resolved" ]; then
         cp "$here/../Package.resolved" "$here/Package.resolved"
     fi
-    for product in "$@"; do "${SWIFT:-swift}" "${release[@]}" --product "$product" >&2; done
+    for product in "$@"; do
+        if [ "$product" = sallyport ] && [ -n "${SALLYPORT_BENCH_PROGRAM:-}" ]; then continue; fi
+        "${SWIFT:-swift}" "${release[@]}" --product "$product" >&2
+    done
     bin=$("${SWIFT:-swift}" "${release[@]}" --show-bin-path)
+    program=${SALLYPORT_BENCH_PROGRAM:-$bin/sallyport}
     # What is measured hashes as it does for its users.
     unset SWIFT_DETERMINISTIC_HASHING
 }
@@ -66,14 +71,14 @@ make_certificate() {
         -addext subjectAltName=DNS:localhost,IP:127.0.0.1 -keyout "$work/server.key" -out "$work/server.pem" 2>/dev/null
 }
 
-admin() { "$bin/sallyport" admin "$@" --data "$work/gateway"; }
+admin() { "$program" admin "$@" --data "$work/gateway"; }
 
 # start_gateway OPTION…: on ports of its own, `control` and `relay`, by the process `gateway`; the user bench may use
 # com.example.bench through it.
 start_gateway() {
-    "$bin/sallyport" gateway init --data "$work/gateway" --name localhost >"$work/gateway.log" 2>&1 \
+    "$program" gateway init --data "$work/gateway" --name localhost >"$work/gateway.log" 2>&1 \
         || { cat "$work/gateway.log" >&2; exit 1; }
-    "$bin/sallyport" gateway run --data "$work/gateway" --control 127.0.0.1:0 --relay 127.0.0.1:0 --json "$@" \
+    "$program" gateway run --data "$work/gateway" --control 127.0.0.1:0 --relay 127.0.0.1:0 --json "$@" \
         >"$work/ready" 2>"$work/gateway.log" &
     gateway=$!
     started+=("$gateway")
@@ -147,7 +152,7 @@ allow_web() {
 write_setting() {
     export SALLYPORT_BENCH_SETTING=$work/setting.json
     mkdir -p "$work/folder"
-    python3 - "$work" "$bin/sallyport" "${relay:-}" "${socket_port:-}" "${web[direct_http]:-}" "${web[direct_https]:-}" \
+    python3 - "$work" "$program" "${relay:-}" "${socket_port:-}" "${web[direct_http]:-}" "${web[direct_https]:-}" \
         "${web[relay_http]:-}" "${web[relay_https]:-}" "${web[direct_http2]:-}" >"$SALLYPORT_BENCH_SETTING" <<'SETTING'
 import json, os, platform, shlex, sys
 work, program, relay, sockets, *ports, http2 = sys.argv[1:]

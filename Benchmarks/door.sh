@@ -25,10 +25,10 @@ admin server add "$echo" --route relay >/dev/null
 # A store of its own for each: the door's is in use.
 for app in door stream; do
     admin key issue bench com.example.bench >"$work/link"
-    "$bin/sallyport" activate --link-file "$work/link" --store "$work/$app" >/dev/null 2>&1
+    "$program" activate --link-file "$work/link" --store "$work/$app" >/dev/null 2>&1
 done
 
-"$bin/sallyport" proxy --store "$work/door" --listen 127.0.0.1:0 >"$work/door.out" 2>"$work/door.log" &
+"$program" proxy --store "$work/door" --listen 127.0.0.1:0 >"$work/door.out" 2>"$work/door.log" &
 door=$!
 started+=("$door")
 await grep -q '^ready' "$work/door.out"

@@ -18,7 +18,7 @@ if [ -z "${SALLYPORT_BENCH_PROGRAM:-}" ]; then
 fi
 swift build --package-path "$root" --product FleetRows >&2
 rows=$(swift build --package-path "$root" --show-bin-path)/FleetRows
-bin=$(dirname "$SALLYPORT_BENCH_PROGRAM")
+program=$SALLYPORT_BENCH_PROGRAM
 
 milliseconds() { echo $(($(date +%s%N) / 1000000)); }
 resident() { awk '/^VmRSS/ { print int($2 / 1024) }' "/proc/$1/status"; }
@@ -28,7 +28,7 @@ run_gateway() {
     local start
     start=$(milliseconds)
     : >"$work/ready"
-    "$bin/sallyport" gateway run --data "$work/gateway" --control 127.0.0.1:0 --relay 127.0.0.1:0 --json \
+    "$program" gateway run --data "$work/gateway" --control 127.0.0.1:0 --relay 127.0.0.1:0 --json \
         >"$work/ready" 2>"$work/gateway.log" &
     gateway=$!
     started+=("$gateway")
@@ -44,7 +44,7 @@ end_gateway() {
     wait "$gateway" || true
 }
 
-"$bin/sallyport" gateway init --data "$work/gateway" --name localhost --database "$SALLYPORT_TEST_DATABASE" \
+"$program" gateway init --data "$work/gateway" --name localhost --database "$SALLYPORT_TEST_DATABASE" \
     >"$work/init.log" 2>&1 || { cat "$work/init.log" >&2; exit 1; }
 run_gateway
 control=$(sed -nE 's/.*"control":"[^"]*:([0-9]+)".*/\1/p' "$work/ready")

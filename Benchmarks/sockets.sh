@@ -20,7 +20,7 @@ store=$work/store
 start_gateway --max-tunnels "$count"
 admin server add "127.0.0.1:$plain_port" --route relay >/dev/null
 admin key issue bench com.example.bench >"$work/link"
-"$bin/sallyport" activate --link-file "$work/link" --store "$store" >/dev/null 2>&1
+"$program" activate --link-file "$work/link" --store "$store" >/dev/null 2>&1
 
 resident() { awk '/^VmRSS:/ { print $2 }' "/proc/$1/status"; }
 before=($(resident "$gateway") $(resident "$socket_server"))
