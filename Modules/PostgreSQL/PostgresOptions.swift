@@ -33,7 +33,7 @@ struct PostgresOptions: Sendable {
     var haveOthers: Bool { hosts.count > 1 || !hosts.allSatisfy(\.isOneForGood) }
     /// Everything else, by keyword.
     let others: [String: String]
-    /// The `sslmode` where none is given.
+    /// The `sslmode` if none is given.
     private let defaultMode: String
 
     /// - Parameters:
@@ -47,7 +47,7 @@ struct PostgresOptions: Sendable {
         // To libpq, an empty one is none.
         if values["sslmode"]?.isEmpty == true { values["sslmode"] = nil }
         others = values
-        // By itself libpq would do without TLS where the server has none, and take any certificate. And it would prefer
+        // By itself libpq would do without TLS if the server has none, and take any certificate. And it would prefer
         // what a service file says to the environment.
         let mode = environment("PGSSLMODE") ?? ""
         defaultMode = mode.isEmpty ? "verify-full" : mode

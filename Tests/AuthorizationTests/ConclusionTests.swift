@@ -99,19 +99,27 @@ import Testing
         _ = try? await authorization.authorize()
         #expect(authorization.state == .locked(.blocked))
         #expect(try StoredAuthorization.read(from: store, clock: clock).state == .authorized)
-        silence(fixture.gateway)
-        let running = Task { await authorization.run() }
-        #expect(try await eventually { clock.sleeps.contains { TestClock.retry.contains($0) } })
-        try await crowded.makeRoom()
-        mayRetry.fire()
-        #expect(
-            try await eventually {
-                try StoredAuthorization.read(from: store, clock: clock).state == .locked(.blocked)
-            })
+        let running = try await expectStored(.locked(.blocked), in: crowded, of: fixture, onceItMayBe: mayRetry)
         let report = "\(ControlAPI.Path.storedConfiguration)?stored=\(authorization.configuration.epoch ?? 0)"
         #expect(try await eventually { fixture.gateway.sent.contains { $0.target == report } })
         authorization.shutdown()
         await running.value
+    }
+
+    /// Runs the authorization, makes room in its store once it waits to try again, and expects the state to be stored.
+    ///
+    /// - Returns: what runs, until the authorization is shut down.
+    private func expectStored(
+        _ state: AuthorizationState, in crowded: CrowdedStore, of fixture: Fixture, onceItMayBe mayRetry: Signal
+    ) async throws -> Task<Void, Never> {
+        silence(fixture.gateway)
+        let (authorization, store, clock) = (crowded.authorization, crowded.store, fixture.clock)
+        let running = Task { await authorization.run() }
+        #expect(try await eventually { clock.sleeps.contains { TestClock.retry.contains($0) } })
+        try await crowded.makeRoom()
+        mayRetry.fire()
+        #expect(try await eventually { try StoredAuthorization.read(from: store, clock: clock).state == state })
+        return running
     }
 
     /// A block of the app's own, which is stored with its lock, is what there is no room for.
@@ -135,15 +143,7 @@ import Testing
         #expect(await events.next()?.code == .blocked)
         #expect(await events.next()?.code == .remoteLockout)
         #expect(try StoredAuthorization.read(from: store, clock: clock).state == .authorized)
-        silence(fixture.gateway)
-        let running = Task { await authorization.run() }
-        #expect(try await eventually { clock.sleeps.contains { TestClock.retry.contains($0) } })
-        try await crowded.makeRoom()
-        mayRetry.fire()
-        #expect(
-            try await eventually {
-                try StoredAuthorization.read(from: store, clock: clock).state == .locked(.remoteLockout)
-            })
+        let running = try await expectStored(.locked(.remoteLockout), in: crowded, of: fixture, onceItMayBe: mayRetry)
         authorization.shutdown()
         await running.value
         #expect(try fixture.authorization(on: store).localBlocks.map(\.id) == ["long"])
