@@ -1,12 +1,15 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
+// With SALLYPORT_BENCH_KERBEROS=0 Sallyport is built without its trait Kerberos. No row of the table uses it.
+let traits: Set<Package.Dependency.Trait> = Context.environment["SALLYPORT_BENCH_KERBEROS"] == "0" ? [] : [.defaults]
+
 // A package of its own, so that neither the benchmark tool nor the peers enter the graph of those who use Sallyport.
 // `make bench` in the folder above runs the table; `swift package benchmark` here runs the regression benchmarks.
 let package = Package(
     name: "sallyport-benchmarks",
     dependencies: [
-        .package(name: "sallyport", path: ".."),
+        .package(name: "sallyport", path: "..", traits: traits),
         .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
         .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0"),
     ],

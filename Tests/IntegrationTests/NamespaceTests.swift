@@ -24,12 +24,6 @@ struct NamespaceTests {
     /// Milliseconds in which a loss or a return is told; in the suite they include what a busy machine adds.
     private static let limit = Soak.isOn ? 5000 : 15_000
 
-    private static var now: Int {
-        var time = timespec()
-        clock_gettime(CLOCK_MONOTONIC, &time)
-        return time.tv_sec * 1000 + time.tv_nsec / 1_000_000
-    }
-
     private func told(_ app: ChildProcess) -> [Told] {
         // The last line may not be whole.
         app.output.split(separator: "\n", omittingEmptySubsequences: false).dropLast().compactMap { Told($0) }
@@ -67,17 +61,17 @@ struct NamespaceTests {
     ///
     /// - Returns: after how many milliseconds the return was noticed.
     private func lossAndReturn(_ wire: Wire, _ app: ChildProcess) async throws -> Int {
-        let pulled = Self.now
+        let pulled = monotonicMilliseconds()
         try await wire.set("down")
         // It happened between the two.
-        let isPulled = Self.now
+        let isPulled = monotonicMilliseconds()
         let loss = try await first(app, since: pulled) { !$0.isReachable }
         #expect(loss.at - isPulled <= Self.limit && loss.at - pulled >= 2000, "\(loss.at - isPulled) ms")
         _ = try await first(app, since: pulled) { !$0.hasNetwork }
 
-        let plugged = Self.now
+        let plugged = monotonicMilliseconds()
         try await wire.set("up")
-        let isPlugged = Self.now
+        let isPlugged = monotonicMilliseconds()
         let back = try await first(app, since: plugged) { $0.isReachable }
         _ = try await first(app, since: plugged) { $0.isReachable && $0.hasPush && $0.hasNetwork }
         return back.at - isPlugged
@@ -88,11 +82,11 @@ struct NamespaceTests {
     ///
     /// - Returns: how many milliseconds it was at most.
     private func interruption(_ wire: Wire, _ app: ChildProcess) async throws -> Int {
-        let (count, start) = (told(app).count, Self.now)
+        let (count, start) = (told(app).count, monotonicMilliseconds())
         try await wire.set("down")
         try await Task.sleep(for: .milliseconds(1500))
         try await wire.set("up")
-        let time = Self.now - start
+        let time = monotonicMilliseconds() - start
         try await Task.sleep(for: .seconds(6))
         if time < 1900 { #expect(told(app).count == count, "\(app.output)") }
         _ = try await eventually { told(app).last.map { $0.isReachable && $0.hasPush && $0.hasNetwork } ?? false }
@@ -104,15 +98,15 @@ struct NamespaceTests {
         let wire = try await Wire()
         let app = try await wire.startApp()
         _ = try await first(app, since: 0) { $0.isReachable && $0.hasPush }
-        let cut = Self.now
+        let cut = monotonicMilliseconds()
         try await wire.silence(true)
-        let isCut = Self.now
+        let isCut = monotonicMilliseconds()
         let loss = try await first(app, since: cut) { !$0.isReachable }
         #expect(loss.at - isCut <= Self.limit && loss.at - cut >= 2000, "\(loss.at - isCut) ms")
         #expect(loss.hasNetwork)
-        let back = Self.now
+        let back = monotonicMilliseconds()
         try await wire.silence(false)
-        let isBack = Self.now
+        let isBack = monotonicMilliseconds()
         let found = try await first(app, since: back) { $0.isReachable }
         #expect(found.at - isBack <= Self.limit, "\(found.at - isBack) ms")
         _ = try await first(app, since: back) { $0.isReachable && $0.hasPush }
@@ -124,14 +118,14 @@ struct NamespaceTests {
         let wire = try await Wire()
         let app = try await wire.startApp()
         _ = try await first(app, since: 0) { $0.isReachable && $0.hasPush }
-        let ended = Self.now
+        let ended = monotonicMilliseconds()
         await wire.stopGateway()
-        let isOver = Self.now
+        let isOver = monotonicMilliseconds()
         let loss = try await first(app, since: ended) { !$0.isReachable }
         #expect(loss.at - isOver <= Self.limit && !loss.hasPush)
-        let started = Self.now
+        let started = monotonicMilliseconds()
         try await wire.startGateway()
-        let ready = Self.now
+        let ready = monotonicMilliseconds()
         let back = try await first(app, since: started) { $0.isReachable }
         #expect(back.at - ready <= Self.limit, "\(back.at - ready) ms")
         app.signal(SIGTERM)
