@@ -55,10 +55,12 @@ extension ErrorMap {
             return LoadError(.idleTimeout, at: .proxyConnect, "\(proxy) did not answer in time.")
         }
         let isSilent = answer.status == 0 && Self.isLoss(code) && !handle.errorMessage.contains("response")
-        if isSilent {
-            return LoadError(.connectionLost, at: .proxyConnect, "\(proxy) closed the connection without an answer.")
-        }
+        if isSilent { return closed(proxy) }
         return LoadError(.proxyProtocol, at: .proxyConnect, "The answer of \(proxy) is not HTTP.")
+    }
+
+    private func closed(_ proxy: Proxy) -> LoadError {
+        LoadError(.connectionLost, at: .proxyConnect, "\(proxy) closed the connection without an answer.")
     }
 
     private func demand(_ proxy: Proxy, _ challenges: [String]) -> LoadError {
@@ -81,6 +83,9 @@ extension ErrorMap {
             CURLPX_REPLY_HOST_UNREACHABLE, CURLPX_REPLY_CONNECTION_REFUSED, CURLPX_REPLY_TTL_EXPIRED,
             CURLPX_REQUEST_FAILED:
             return LoadError(.proxyRefused, at: .proxyConnect, "\(proxy): \(handle.errorMessage)")
+        case CURLPX_CLOSED, CURLPX_RECV_ADDRESS, CURLPX_RECV_AUTH, CURLPX_RECV_CONNECT, CURLPX_RECV_REQACK,
+            CURLPX_SEND_AUTH, CURLPX_SEND_CONNECT, CURLPX_SEND_REQUEST:
+            return closed(proxy)
         default:
             return LoadError(
                 .proxyProtocol, at: .proxyConnect, "\(proxy) does not speak SOCKS 5 (libcurl \(reason.rawValue)).")

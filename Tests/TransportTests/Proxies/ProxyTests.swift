@@ -186,7 +186,7 @@ struct ProxyTests {
         arguments: [
             ([5, 0xff], LoadError.Code.proxyAuthenticationRequired), ([4, 0], .proxyProtocol),
             ([5, 9], .proxyProtocol),
-            (Array("HTTP/1.1 400\r\n".utf8), .proxyProtocol), ([], .proxyProtocol),
+            (Array("HTTP/1.1 400\r\n".utf8), .proxyProtocol), ([], .connectionLost), ([5], .connectionLost),
         ] as [([UInt8], LoadError.Code)])
     func unexpectedAnswersOfASocksProxyAreTypedErrors(_ answer: [UInt8], _ code: LoadError.Code) async throws {
         let proxy = try TestServer { connection in
