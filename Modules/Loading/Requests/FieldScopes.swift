@@ -57,13 +57,18 @@ extension FieldScopes {
     /// The fields that every server may see: what is requested (RFC 9110 §12.5, §13.1, §14.2; RFC 9111 §5.2), how it is
     /// sent, what the body is (§8), and the program that sends it. `Referer`, `Origin`, `From` and fields that pass on
     /// the client's identity are not among them: they tell one server about another server, or about people.
-    public static let standardFields: Set<HTTPField.Name> = names([
-        "Accept", "Accept-Encoding", "Accept-Language", "User-Agent",
-        "Cache-Control", "Pragma", "Range", "If-Range", "If-Match", "If-None-Match", "If-Modified-Since",
-        "If-Unmodified-Since", "Max-Forwards", "Priority",
+    public static let standardFields: Set<HTTPField.Name> = bodyFields.union(
+        names([
+            "Accept", "Accept-Encoding", "Accept-Language", "User-Agent",
+            "Cache-Control", "Pragma", "Range", "If-Range", "If-Match", "If-None-Match", "If-Modified-Since",
+            "If-Unmodified-Since", "Max-Forwards", "Priority", "TE", "Connection",
+        ]))
+
+    /// The standard fields that say what a request's body is and how it comes. A request that loses its body loses them
+    /// too (RFC 9110 §15.4, Fetch §4.4).
+    package static let bodyFields: Set<HTTPField.Name> = names([
         "Content-Type", "Content-Length", "Content-Encoding", "Content-Language", "Content-Location",
-        "Content-Disposition", "Content-Digest", "Repr-Digest",
-        "Expect", "TE", "Trailer", "Transfer-Encoding", "Connection",
+        "Content-Disposition", "Content-Digest", "Repr-Digest", "Expect", "Trailer", "Transfer-Encoding",
     ])
 
     private static func names(_ texts: [String]) -> Set<HTTPField.Name> { Set(texts.compactMap { HTTPField.Name($0) }) }

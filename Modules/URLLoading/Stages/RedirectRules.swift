@@ -55,7 +55,7 @@ struct RedirectRules {
         next.method = Self.method(request.method, after: status)
         if next.method != request.method {
             next.body = nil
-            next.headerFields = HTTPFields(next.headerFields.filter { !Self.bodyFields.contains($0.name) })
+            next.headerFields = HTTPFields(next.headerFields.filter { !FieldScopes.bodyFields.contains($0.name) })
         }
         guard next.body?.isReplayable ?? true else {
             throw LoadError(
@@ -118,12 +118,6 @@ struct RedirectRules {
                 return false
             })
     }
-
-    /// Fields that describe a body, dropped if the new request has none (RFC 9110 §15.4, Fetch §4.4).
-    private static let bodyFields: Set<HTTPField.Name> = [
-        .contentType, .contentLength, .contentEncoding, .contentLanguage, .contentLocation, .transferEncoding, .expect,
-        .trailer,
-    ]
 
     /// 303 asks for a GET; 301 and 302 turn POST into GET, as all clients do (RFC 9110 §15.4.2, §15.4.3).
     private static func method(_ method: HTTPRequest.Method, after status: HTTPResponse.Status) -> HTTPRequest.Method {
