@@ -36,8 +36,9 @@ public struct CacheStage: LoadStage {
         _ request: LoadRequest, in context: LoadContext, next: LoadChain
     ) async throws(LoadError) -> LoadResponse {
         guard let place = place(for: request, in: context) else {
-            guard policy(of: request) != .returnCacheDataDontLoad else { throw CachedLoad.nothingStored }
-            let response = try await next.load(request, in: context)
+            let chosen = policy(of: request)
+            guard chosen != .returnCacheDataDontLoad else { throw CachedLoad.nothingStored }
+            let response = try await next.load(request.sent(under: chosen), in: context)
             invalidate(after: response, to: request)
             return response
         }
@@ -48,8 +49,10 @@ public struct CacheStage: LoadStage {
     /// loads of services, for which this costs one hash and one lock.
     public func passage(of request: LoadRequest, in context: LoadContext) -> LoadPassage {
         guard let cache = cache(for: request) else {
-            let isConcerned = Invalidation.isPossible(after: request.method)
-            return isConcerned || policy(of: request) == .returnCacheDataDontLoad ? .runs : .passes()
+            switch policy(of: request) {
+            case .returnCacheDataDontLoad, .reloadIgnoringLocalAndRemoteCacheData: return .runs
+            default: return Invalidation.isPossible(after: request.method) ? .runs : .passes()
+            }
         }
         guard cache.knowsUnstorable.load(ordering: .relaxed), policy(of: request) == .useProtocolCachePolicy,
             request.method == .get, !request.headerFields.contains(.cacheControl),

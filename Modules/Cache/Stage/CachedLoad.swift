@@ -87,7 +87,7 @@ struct CachedLoad: Sendable {
     func run() async throws(LoadError) -> LoadResponse {
         if isForServer {
             note(.bypassed)
-            return try await forward(reloading(), lead: nil).told(.bypassed)
+            return try await forward(request.sent(under: policy), lead: nil).told(.bypassed)
         }
         var joins = mayJoin
         for _ in 0..<Self.rounds {
@@ -112,15 +112,6 @@ struct CachedLoad: Sendable {
     func follow(_ flight: Flight) async throws(LoadError) -> Bool {
         let landing = try await flight.follow(cache.patience, until: context.deadline)
         return landing == .ended && mayJoin
-    }
-
-    /// With directives that make caches on the way ask the server too.
-    private func reloading() -> LoadRequest {
-        guard policy == .reloadIgnoringLocalAndRemoteCacheData else { return request }
-        var request = request
-        if request.headerFields[.cacheControl] == nil { request.headerFields[.cacheControl] = "no-cache" }
-        if request.headerFields[.pragma] == nil { request.headerFields[.pragma] = "no-cache" }
-        return request
     }
 
     private func miss(_ lead: FlightLead?) async throws(LoadError) -> LoadResponse {

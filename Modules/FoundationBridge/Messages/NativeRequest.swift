@@ -91,9 +91,6 @@ extension NativeRequest {
             try Self.set("\(name.base)", "\(value)", in: &fields)
         }
         for (name, value) in request.allHTTPHeaderFields ?? [:] { try Self.set(name, value, in: &fields) }
-        if request.cachePolicy == .reloadIgnoringLocalAndRemoteCacheData, fields[.cacheControl] == nil {
-            fields[.cacheControl] = "no-cache"
-        }
         // A native session decodes every coding that the app requests; a secure session delivers the coded bytes of a
         // request that names codings.
         if let codings = fields[.acceptEncoding], Self.isDecoded(codings) { fields[.acceptEncoding] = nil }

@@ -64,7 +64,8 @@ public final class SecureSession: Sendable {
             permission: life)
         let settings = ConnectionSettings(configuration, life: life, hasPolicy: engine.gate != nil)
         let waiter = ConnectivityWaiter(configuration, engine)
-        sender = ConnectorStage(connector: engine.connector, settings: settings, waiter: waiter)
+        sender = ConnectorStage(
+            connector: engine.connector, settings: settings, policy: configuration.cachePolicy, waiter: waiter)
         // The whole list of stages, from the top down.
         chain = LoadChain(
             [RedirectStage(configuration, sites: engine.sites, names: engine.gate), DecodingStage()]

@@ -8,11 +8,17 @@ struct ConnectorStage: LoadStage {
     private let connector: Connector
     private let ways: KnownWays
     private let settings: ConnectionSettings
+    private let policy: CachePolicy
     private let waiter: ConnectivityWaiter
 
-    init(connector: Connector, settings: ConnectionSettings, waiter: ConnectivityWaiter = ConnectivityWaiter()) {
+    /// - Parameter policy: for requests that do not say. It counts here too, since a session may have no cache.
+    init(
+        connector: Connector, settings: ConnectionSettings, policy: CachePolicy = .useProtocolCachePolicy,
+        waiter: ConnectivityWaiter = ConnectivityWaiter()
+    ) {
         self.connector = connector
         self.settings = settings
+        self.policy = policy
         self.waiter = waiter
         ways = KnownWays(settings, of: connector)
     }
@@ -29,7 +35,11 @@ struct ConnectorStage: LoadStage {
     func send(_ request: LoadRequest, in context: LoadContext) async throws(LoadError) -> LoadResponse {
         do throws(LoadError) {
             try ways.checkSession()
-            try checkMayLeave(request)
+            let chosen = policy(of: request)
+            try checkMayLeave(under: chosen)
+            guard chosen != .reloadIgnoringLocalAndRemoteCacheData else {
+                return try await connector.exchange(request.sent(under: chosen), in: context, with: ways)
+            }
             let known = try connector.known(for: request, in: context, with: ways)
             guard connector.goesStraight(known, in: context, with: ways) else {
                 return try await connector.exchange(request, by: known, in: context, with: ways)
@@ -52,6 +62,7 @@ struct ConnectorStage: LoadStage {
         _ request: LoadRequest, in context: LoadContext, after failure: LoadError
     ) async throws(LoadError) -> LoadResponse {
         guard waiter.waits(after: failure, request) else { throw failure }
+        let request = request.sent(under: policy(of: request))
         return try await waiter.load(request, in: context, after: failure) { () throws(LoadError) in
             try ways.checkSession()
             return try await connector.exchange(request, in: context, with: ways)
@@ -64,9 +75,11 @@ struct ConnectorStage: LoadStage {
         connector.explain(request, in: context, with: settings, into: &explanation)
     }
 
+    private func policy(of request: LoadRequest) -> CachePolicy { request.differing?.options.cachePolicy ?? policy }
+
     /// A request that only the cache may answer is not sent, even if the session has no cache.
-    private func checkMayLeave(_ request: LoadRequest) throws(LoadError) {
-        guard request.differing?.options.cachePolicy != .returnCacheDataDontLoad else {
+    private func checkMayLeave(under policy: CachePolicy) throws(LoadError) {
+        guard policy != .returnCacheDataDontLoad else {
             throw LoadError(.notInCache, at: .routing, "Only the cache may answer the request.")
         }
     }

@@ -315,6 +315,21 @@ import Testing
         #expect(try await get(off) == "4")
     }
 
+    @Test(arguments: [HTTPRequest.Method.get, .head, .post])
+    func aReloadPastCachesOnTheWaySaysSoAlsoIfTheCacheIsNotUsed(_ method: HTTPRequest.Method) async throws {
+        let site = try await Site(.fresh())
+        let stage = CacheStage(
+            SharedCache(site.cache), gate: site.gate, policy: .reloadIgnoringLocalAndRemoteCacheData, isOn: false)
+        let chain = LoadChain([stage, site.server])
+        _ = try await chain.load(site.request(method: method), in: .of(.instance)).body.collect(upTo: .mebibytes(1))
+        let fields = try site.last.headerFields
+        #expect((fields[.cacheControl] == "no-cache") == (method != .post))
+        #expect((fields[.custom("Pragma")] == "no-cache") == (method != .post))
+        let own = try site.request("/", ["Cache-Control": "max-age=5"], method: method)
+        _ = try await chain.load(own, in: .of(.instance)).body.collect(upTo: .mebibytes(1))
+        #expect(try site.last.headerFields[.cacheControl] == "max-age=5")
+    }
+
     @Test(arguments: [false, true])
     func anUnsafeRequestInvalidatesAlsoWhereTheCacheIsNotUsed(_ isSwitchedOff: Bool) async throws {
         let site = try await Site(.fresh())

@@ -2,6 +2,7 @@ import HTTPTypes
 import SallyportCache
 import SallyportCore
 import SallyportLoading
+import SallyportTransport
 import SessionTestSupport
 import TestSupport
 import Testing
@@ -67,6 +68,35 @@ struct CacheTableTests {
         fixture.loading.disable()
         #expect(await fixture.loading.shared.failure(request)?.code == .notInCache)
         #expect(fixture.client.requests.isEmpty && fixture.systemClient.requests.isEmpty)
+    }
+
+    @Test func sessionsThatOnlyTheCacheMayAnswerSendNothingWithoutACache() async throws {
+        let fixture = Fixture()
+        var configuration = SessionConfiguration()
+        configuration.cachePolicy = .returnCacheDataDontLoad
+        let session = fixture.loading.makeSession(configuration)
+        var request = try LoadRequest.get("http://a.example/")
+        #expect(await session.failure(request)?.code == .notInCache)
+        #expect(fixture.client.requests.isEmpty)
+        request.options.cachePolicy = .useProtocolCachePolicy
+        #expect(await session.failure(request) == nil)
+        #expect(fixture.client.requests.count == 1)
+    }
+
+    @Test func aReloadPastCachesOnTheWaySaysSoWithoutACache() async throws {
+        let fixture = Fixture()
+        var configuration = SessionConfiguration()
+        configuration.cachePolicy = .reloadIgnoringLocalAndRemoteCacheData
+        let ofSession = try LoadRequest.get("http://a.example/")
+        var ofRequest = ofSession
+        ofRequest.options.cachePolicy = .reloadIgnoringLocalAndRemoteCacheData
+        #expect(await fixture.loading.makeSession(configuration).failure(ofSession) == nil)
+        #expect(await fixture.loading.session.failure(ofRequest) == nil)
+        fixture.loading.disable()
+        #expect(await fixture.loading.shared.failure(ofRequest) == nil)
+        let sent = fixture.client.requests + fixture.systemClient.requests
+        #expect(sent.map { $0.headerFields[.cacheControl] } == ["no-cache", "no-cache", "no-cache"])
+        #expect(sent.map { $0.headerFields[.custom("Pragma")] } == ["no-cache", "no-cache", "no-cache"])
     }
 
     @Test(arguments: Way.allCases)
