@@ -45,9 +45,9 @@ final class Flight: Sendable {
 
     /// Waits for the landing; returns ``Landing/notStorable`` if further waiting makes no sense.
     ///
+    /// - Parameter latest: when the load stops waiting, whatever number of flights it has followed by then.
     /// - Throws: ``LoadError/Code/cancelled``.
-    func follow(_ patience: Patience, until deadline: ContinuousClock.Instant) async throws(LoadError) -> Landing {
-        let latest = min(deadline, .now + patience.head)
+    func follow(_ patience: Patience, until latest: ContinuousClock.Instant) async throws(LoadError) -> Landing {
         while !hasStopped(patience.body), ContinuousClock.now < latest {
             let step = min(latest, .now + patience.body)
             let landing = await untilDeadline(step) { await self.landing.wait() }

@@ -29,8 +29,10 @@ extension CachedLoad {
 
     /// Fetches the missing part, if the server still has the same response (RFC 9111 §3.3). The stored parts may then
     /// be used however old they are, since the server has confirmed them.
-    func completed(_ stored: StoredAnswer, _ gap: Gap, joins: Bool) async throws(LoadError) -> Use {
-        switch try await lead(joins: joins) {
+    func completed(
+        _ stored: StoredAnswer, _ gap: Gap, joins: Bool, until latest: ContinuousClock.Instant
+    ) async throws(LoadError) -> Use {
+        switch try await lead(joins: joins, until: latest) {
         case .again(let joins): return .again(joins: joins)
         case .own(let lead): return .answered(try await complete(stored, gap, lead: lead))
         }

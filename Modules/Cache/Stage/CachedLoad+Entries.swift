@@ -12,11 +12,13 @@ extension CachedLoad {
         case again(joins: Bool)
     }
 
-    func use(_ slot: IndexSlot, joins: Bool) async throws(LoadError) -> Use {
+    /// - Parameter latest: up to when the load follows others.
+    func use(_ slot: IndexSlot, joins: Bool, until latest: ContinuousClock.Instant) async throws(LoadError) -> Use {
         switch try judged(slot, joins: joins) {
         case .used(let use): use
-        case .lacks(let gap, let stored): try await completed(stored, gap, joins: joins)
-        case .asks(let found, let mayFail, let joins): try await validated(found, onError: mayFail, joins: joins)
+        case .lacks(let gap, let stored): try await completed(stored, gap, joins: joins, until: latest)
+        case .asks(let found, let mayFail, let joins):
+            try await validated(found, onError: mayFail, joins: joins, until: latest)
         }
     }
 
@@ -113,18 +115,20 @@ extension CachedLoad {
         case again(joins: Bool)
     }
 
-    func lead(joins: Bool) async throws(LoadError) -> Lead {
+    func lead(joins: Bool, until latest: ContinuousClock.Instant) async throws(LoadError) -> Lead {
         guard joins else { return .own(nil) }
         switch cache.join(key) {
-        case .follow(let flight): return .again(joins: try await follow(flight))
+        case .follow(let flight): return .again(joins: try await follow(flight, until: latest))
         case .nothing(let own): return .own(own)
         case .off, .slot: return .own(nil)
         }
     }
 
-    private func validated(_ found: Found, onError mayFail: Bool, joins: Bool) async throws(LoadError) -> Use {
+    private func validated(
+        _ found: Found, onError mayFail: Bool, joins: Bool, until latest: ContinuousClock.Instant
+    ) async throws(LoadError) -> Use {
         guard isGet, !terms.hasRange, terms.conditions.isEmpty else { return .unsuitable }
-        switch try await lead(joins: joins) {
+        switch try await lead(joins: joins, until: latest) {
         case .again(let joins): return .again(joins: joins)
         case .own(let lead): return try await validate(found, onError: mayFail, lead: lead)
         }

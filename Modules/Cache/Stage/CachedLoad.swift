@@ -90,15 +90,17 @@ struct CachedLoad: Sendable {
             return try await forward(request.sent(under: policy), lead: nil).told(.bypassed)
         }
         var joins = mayJoin
+        // For all flights together that the load follows.
+        let latest = min(context.deadline, .now + cache.patience.head)
         for _ in 0..<Self.rounds {
             switch cache.find(key, for: selecting, joins: joins) {
             case .off:
                 guard policy != .returnCacheDataDontLoad else { throw Self.nothingStored }
                 return try await next.load(request, in: context)
             case .nothing(let lead): return try await miss(lead)
-            case .follow(let flight): joins = try await follow(flight)
+            case .follow(let flight): joins = try await follow(flight, until: latest)
             case .slot(let slot):
-                switch try await use(slot, joins: joins) {
+                switch try await use(slot, joins: joins, until: latest) {
                 case .answered(let response): return response
                 case .unsuitable: return try await miss(nil)
                 case .again(let mayJoin): joins = mayJoin
@@ -109,8 +111,8 @@ struct CachedLoad: Sendable {
     }
 
     /// - Returns: whether to join another flight after this one.
-    func follow(_ flight: Flight) async throws(LoadError) -> Bool {
-        let landing = try await flight.follow(cache.patience, until: context.deadline)
+    func follow(_ flight: Flight, until latest: ContinuousClock.Instant) async throws(LoadError) -> Bool {
+        let landing = try await flight.follow(cache.patience, until: latest)
         return landing == .ended && mayJoin
     }
 

@@ -93,6 +93,30 @@ import Testing
         #expect(site.count == 2)
     }
 
+    /// The first leader fails late. The second one is not answered before the last load is sent, which follows both.
+    @Test func theTimeOfALoadIsForAllThatItFollows() async throws {
+        let head = Duration.seconds(3)
+        let (failed, gaveUp) = (Lock<ContinuousClock.Instant?>(nil), Lock<ContinuousClock.Instant?>(nil))
+        let patience = Flight.Patience(head: head, body: .seconds(1))
+        let site = try await Site(patience: patience) { _, number throws(LoadError) in
+            switch number {
+            case 1:
+                try? await Task.sleep(for: .seconds(2))
+                failed.withLock { $0 = .now }
+                throw LoadError(.connectionLost, at: .response, "gone")
+            case 2: _ = try? await eventually(within: .seconds(15)) { gaveUp.withLock { $0 != nil } }
+            default: gaveUp.withLock { $0 = .now }
+            }
+            return .fresh()
+        }
+        let leader = Task { try await site.get() }
+        #expect(try await eventually { site.count == 1 })
+        _ = try await all(2) { _ in try await site.get() }
+        await #expect(throws: LoadError(.connectionLost, "")) { try await leader.value }
+        let (failure, end) = (try #require(failed.withLock { $0 }), try #require(gaveUp.withLock { $0 }))
+        #expect(failure.duration(to: end) < head, "A time for each flight would begin at the failure.")
+    }
+
     /// A leader whose app does not read delays no other load.
     @Test func aLeaderThatDoesNotReadIsLeftBehind() async throws {
         let site = try await Site(patience: .init(head: .seconds(5), body: .milliseconds(50))) { _, _ in .fresh() }
