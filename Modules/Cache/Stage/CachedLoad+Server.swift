@@ -22,8 +22,22 @@ extension CachedLoad {
         case other(LoadResponse)
     }
 
-    /// - Parameter mayFail: whether the entry may be used if the server answers with an error.
+    /// - Parameter mayFail: whether the entry may be used if the server answers with an error or cannot be reached. The
+    ///   question then does not wait for connectivity: without a connection there is an answer already.
     func askServer(
+        about stored: StoredAnswer, onError mayFail: Bool, lead: FlightLead?
+    ) async throws(LoadError) -> Validated {
+        try await (mayFail ? notWaiting : self).ask(about: stored, onError: mayFail, lead: lead)
+    }
+
+    /// The same load with a request that fails at once if there is no connection.
+    private var notWaiting: CachedLoad {
+        var request = request
+        request.options.waitsForConnectivity = false
+        return sendingAgain(request)
+    }
+
+    private func ask(
         about stored: StoredAnswer, onError mayFail: Bool, lead: FlightLead?
     ) async throws(LoadError) -> Validated {
         guard let fields = Validation.fields(request.headerFields, asking: stored.answer.validators) else {

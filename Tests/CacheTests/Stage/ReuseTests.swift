@@ -177,6 +177,24 @@ import Testing
         #expect(try await site.get() == "5")
     }
 
+    @Test func rfc5861_s4_theQuestionWaitsForNoConnectionIfTheEntryMayAnswerWithoutOne() async throws {
+        let site = try await Site { _, number throws(LoadError) in
+            guard number == 1 else { throw LoadError(.cannotConnect, at: .connect, "gone") }
+            return Answer(200, ["Cache-Control": "max-age=60, stale-if-error=100"])
+        }
+        var patient = try site.request()
+        patient.options.waitsForConnectivity = true
+        let request = patient
+        _ = try await site.response(to: request).body.collect(upTo: .mebibytes(1))
+        await site.cache.settle()
+        site.clock.pass(80)
+        #expect(try await site.response(to: request).body.collect(upTo: .mebibytes(1)) == Array("1".utf8))
+        #expect(try site.count == 2 && site.last.options.waitsForConnectivity == false)
+        site.clock.pass(100)
+        await #expect(throws: LoadError(.cannotConnect, "")) { _ = try await site.response(to: request) }
+        #expect(try site.count == 3 && site.last.options.waitsForConnectivity == true)
+    }
+
     /// By its own fields the error may be stored: it would take the place of the entry that answers in its stead.
     @Test(arguments: ["ETag", "X-Other"])
     func rfc5861_s4_anErrorThatTheEntryHidesDoesNotReplaceIt(field: String) async throws {
