@@ -38,7 +38,11 @@ public struct PathRequest: Sendable {
     var isIdempotent: Bool { [.get, .head, .options, .trace, .put, .delete].contains(method) }
 
     /// The request to one server, for which `time` is left.
-    func request(to server: ApplicationServer, within time: Duration) throws(LoadError) -> LoadRequest {
+    ///
+    /// - Parameter mayWait: whether it waits for connectivity to this server, if the load waits at all.
+    func request(
+        to server: ApplicationServer, within time: Duration, mayWait: Bool
+    ) throws(LoadError) -> LoadRequest {
         guard path.utf8.first == UInt8(ascii: "/") else {
             throw LoadError(.invalidRequest, "A path begins with a slash.")
         }
@@ -53,6 +57,7 @@ public struct PathRequest: Sendable {
         }
         var options = options
         options.resourceTimeout = time
+        if !mayWait { options.waitsForConnectivity = false }
         return LoadRequest(method, url, headerFields: headerFields, body: body, options: options)
     }
 }

@@ -16,6 +16,9 @@ extension SecureSession {
     /// `OPTIONS`, `TRACE`, `PUT`, `DELETE`); any other request is not repeated once a byte of it may have been sent.
     /// Any HTTP status is an answer. Once there is a head, the server is kept. `LoadAnswer.url` says which it was.
     ///
+    /// With `waitsForConnectivity`, a load that could connect none of several servers waits, and then begins with the
+    /// first again. It does not wait for one server while another may answer.
+    ///
     /// - Parameters:
     ///   - request: what is loaded; a body that can be read only once is sent to the first server only.
     ///   - servers: where it is loaded from.
@@ -73,9 +76,13 @@ extension SecureSession {
         let failover = ServerFailover(request)
         let deadline = ContinuousClock.now + (request.options.resourceTimeout ?? configuration.resourceTimeout)
         var rest = try choice.inOrder(under: engine.gate)[...]
+        // If there are others, the load waits only once none of them could be connected, and then for any of them.
+        let waitsForOne = rest.count == 1 || !failover.isReplayable
+        var (rounds, lacksConnection) = (0, true)
         while true {
             let server = rest.removeFirst()
-            let whole = prepared(try request.request(to: server, within: ContinuousClock.now.duration(to: deadline)))
+            let time = ContinuousClock.now.duration(to: deadline)
+            let whole = prepared(try request.request(to: server, within: time, mayWait: waitsForOne))
             var context = context(for: whole, collectsUpTo: limit, delegate: delegate)
             // Says whether a request was answered: of a redirect to another server, say.
             let recorder = context.recorder ?? recorder(for: whole, context.requestID, delegate: delegate)
@@ -84,12 +91,17 @@ extension SecureSession {
                 return try await load(whole, admittedIn: context)
             } catch {
                 let wasAnswered = recorder.record.hops.contains { $0.status != nil }
-                guard !rest.isEmpty, !Task.isCancelled, failover.goesOn(after: error, wasAnswered: wasAnswered) else {
-                    throw error
-                }
+                guard !Task.isCancelled, failover.goesOn(after: error, wasAnswered: wasAnswered) else { throw error }
+                // A server that has answered, with a redirect or a challenge, was connected.
+                lacksConnection = lacksConnection && !wasAnswered && waiter.waits(after: error, request.options)
+                guard !rest.isEmpty || !waitsForOne && lacksConnection else { throw error }
                 context.logger.debug(
                     "A server of the app gives way to the next.",
                     metadata: ["server": "\(server.endpoint)", "error": "\(error.code)"])
+                guard rest.isEmpty else { continue }
+                try await waiter.pause(after: rounds, error, in: context)
+                (rounds, lacksConnection) = (rounds + 1, true)
+                rest = try choice.inOrder(under: engine.gate)[...]
             }
         }
     }

@@ -4,7 +4,7 @@ internal import SallyportLoading
 /// Decides whether a request goes on to the next server after a failure. A value.
 struct ServerFailover {
     private let isIdempotent: Bool
-    private let isReplayable: Bool
+    let isReplayable: Bool
 
     init(_ request: PathRequest) {
         isIdempotent = request.isIdempotent

@@ -31,6 +31,8 @@ public final class SecureSession: Sendable {
     let chain: LoadChain
     /// The last stage of the chain.
     let sender: ConnectorStage
+    /// Waits for connectivity.
+    let waiter: ConnectivityWaiter
     /// What the contexts of all loads have in common.
     let terms: LoadTerms
     // Asked by each load.
@@ -63,7 +65,7 @@ public final class SecureSession: Sendable {
             connectionsPerOrigin: configuration.connectionsPerOrigin, trust: TrustScopes(configuration),
             permission: life)
         let settings = ConnectionSettings(configuration, life: life, hasPolicy: engine.gate != nil)
-        let waiter = ConnectivityWaiter(configuration, engine)
+        waiter = ConnectivityWaiter(configuration, engine)
         sender = ConnectorStage(
             connector: engine.connector, settings: settings, policy: configuration.cachePolicy, waiter: waiter)
         // The whole list of stages, from the top down.

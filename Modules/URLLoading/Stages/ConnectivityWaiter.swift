@@ -12,7 +12,11 @@ struct ConnectivityWaiter: Sendable {
 
     /// Whether a request waits after its connection failed.
     func waits(after failure: LoadError, _ request: LoadRequest) -> Bool {
-        ConnectivityRule.isLackOfConnection(failure.code) && request.options.waitsForConnectivity ?? isOn
+        waits(after: failure, request.options)
+    }
+
+    func waits(after failure: LoadError, _ options: LoadOptions) -> Bool {
+        ConnectivityRule.isLackOfConnection(failure.code) && options.waitsForConnectivity ?? isOn
     }
 
     /// Tries again until there is an answer or another failure.
@@ -26,21 +30,8 @@ struct ConnectivityWaiter: Sendable {
     ) async throws(LoadError) -> LoadResponse {
         var failure = first
         var tries = 0
-        if let responder = context.responder as? DelegateResponder {
-            // A delegate that takes too long is given up; the wait then throws.
-            _ = try await appsAnswer(until: context.deadline, under: context.permission) {
-                await responder.waitsForConnectivity()
-            }
-        }
         while waits(after: failure, request) {
-            context.logger.debug(
-                "Waiting for a connection.",
-                metadata: ["request": "\(context.requestID)", "failure": "\(failure.shortDescription)"])
-            let pause = rule.pause(after: tries, failure.code, infrastructure?.infrastructure ?? .unknown)
-            context.control?.waits(true)
-            try await wait(pause, after: failure, in: context)
-            context.control?.waits(false)
-            try await context.control?.proceed()
+            try await pause(after: tries, failure, in: context)
             context.recorder?.decided(.retry, "\(failure.code)", because: "waited for a connection")
             do throws(LoadError) {
                 return try await attempt()
@@ -50,6 +41,27 @@ struct ConnectivityWaiter: Sendable {
             tries += 1
         }
         throw failure
+    }
+
+    /// Waits until another try makes sense. Before the first, the delegate is told.
+    ///
+    /// - Parameter tries: how many there were since the first failure.
+    /// - Throws: as ``load(_:in:after:trying:)``, but for the tries' own errors.
+    func pause(after tries: Int, _ failure: LoadError, in context: LoadContext) async throws(LoadError) {
+        if tries == 0, let responder = context.responder as? DelegateResponder {
+            // A delegate that takes too long is given up; the wait then throws.
+            _ = try await appsAnswer(until: context.deadline, under: context.permission) {
+                await responder.waitsForConnectivity()
+            }
+        }
+        context.logger.debug(
+            "Waiting for a connection.",
+            metadata: ["request": "\(context.requestID)", "failure": "\(failure.shortDescription)"])
+        let pause = rule.pause(after: tries, failure.code, infrastructure?.infrastructure ?? .unknown)
+        context.control?.waits(true)
+        try await wait(pause, after: failure, in: context)
+        context.control?.waits(false)
+        try await context.control?.proceed()
     }
 
     private func wait(
