@@ -12,7 +12,8 @@ extension CookieJar {
         try checkGate()
         guard count.load(ordering: .acquiring) < 0 else { return }
         guard state.withLock({ !$0.isShutDown }) else { throw CookieError(.store, "The jar is shut down.") }
-        await writeLeftover()
+        // What was pending when a lock cleared the memory. If the disk is full, the jar works without.
+        await flushOrWarn()
         let generation = state.withLock { $0.generation }
         let (records, lost) = try current()
         if lost > 0 { logger.warning("Stored cookies are damaged.", metadata: ["cookies": "\(lost)"]) }
@@ -28,15 +29,6 @@ extension CookieJar {
         }
         // A lock has cleared the memory meanwhile: what was read before it must not appear after it.
         if state.withLock({ $0.generation != generation }) { try await load() }
-    }
-
-    /// Writes the changes that were pending when a lock cleared the memory. If the disk is full, the jar works without.
-    private func writeLeftover() async {
-        do throws(CookieError) {
-            try await flush()
-        } catch {
-            logger.warning("Cookies cannot be stored.", metadata: ["error": "\(error)"])
-        }
     }
 
     /// The stored cookies with the changes that could not be written.

@@ -16,7 +16,7 @@ extension CookieJar {
         var lastVersion: UInt64 = 0
         /// The number of changes reported.
         var changes: UInt64 = 0
-        /// Whether a task will write the pending changes.
+        /// Whether a task writes, or will write, the pending changes.
         var isWriteDue = false
         /// Whether the store is read-only: no change is pending then.
         var isReadOnly = false

@@ -24,9 +24,28 @@ extension CookieJar {
         if isDue { Task { await self.writeSoon() } }
     }
 
+    /// At most one of a jar is under way. What changes during a write waits for it: while the disk is slow, each change
+    /// would otherwise add a write, and a copy of all that is pending.
     private func writeSoon() async {
-        try? await Task.sleep(for: delay)
-        state.withLock { $0.isWriteDue = false }
+        var begun: UInt64
+        repeat {
+            try? await Task.sleep(for: delay)
+            begun = state.withLock { $0.lastVersion }
+            await flushOrWarn()
+        } while mustWriteAgain(since: begun)
+    }
+
+    /// Whether there are changes of a later version that are pending, which also a write that failed has not tried. If
+    /// there are none, the next change starts another task.
+    private func mustWriteAgain(since version: UInt64) -> Bool {
+        state.withLock { state in
+            state.isWriteDue = !state.pending.isEmpty && state.lastVersion > version
+            return state.isWriteDue
+        }
+    }
+
+    /// As ``flush()``, where nothing can be done about a failure: the changes stay pending.
+    func flushOrWarn() async {
         do throws(CookieError) {
             try await flush()
         } catch {
@@ -60,11 +79,7 @@ extension CookieJar {
             state.isShutDown = true
             return state.table.takeUnwrittenUses()
         }
-        do throws(CookieError) {
-            try await flush()
-        } catch {
-            logger.warning("Cookies cannot be stored.", metadata: ["error": "\(error)"])
-        }
+        await flushOrWarn()
         hub.finish()
         forget(isWiped: false)
     }
