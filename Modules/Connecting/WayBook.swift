@@ -39,11 +39,15 @@ final class WayBook: Sendable {
     }
 
     func add(_ new: KnownWays.Known, insteadOf last: KnownWays.Known?, on page: Int) {
-        state.withLock { state in
+        let dropped = state.withLock { state in
             state.pages[page].removeAll { $0 === last }
-            if state.pages[page].count >= Self.limit { state.pages[page].removeFirst() }
+            let isFull = state.pages[page].count >= Self.limit
+            let dropped = isFull ? state.pages[page].removeFirst() : nil
             state.pages[page].append(new)
+            return dropped
         }
+        // Released here, after the lock: it may have the last reference to a signer, whose end takes others.
+        withExtendedLifetime(dropped) {}
     }
 
     func remove(_ known: KnownWays.Known, from page: Int) {

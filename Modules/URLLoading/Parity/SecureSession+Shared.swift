@@ -7,7 +7,15 @@ extension URLLoadingSystem {
     public static var `default`: URLLoadingSystem? { defaultInstance.withLock { $0 } }
 
     /// Makes this the instance of ``SecureSession/shared``.
-    public func makeDefault() { Self.defaultInstance.withLock { $0 = self } }
+    public func makeDefault() {
+        let former = Self.defaultInstance.withLock { instance in
+            let former = instance
+            instance = self
+            return former
+        }
+        // Released here, after the lock: its end takes others.
+        withExtendedLifetime(former) {}
+    }
 
     /// Makes this the default instance if there is none.
     public func makeDefaultIfFirst() { Self.defaultInstance.withLock { $0 = $0 ?? self } }

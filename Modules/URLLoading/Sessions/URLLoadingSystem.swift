@@ -149,7 +149,13 @@ public final class URLLoadingSystem: InstancePart {
     public func enable() {
         engine.enable()
         let session = SecureSession(SessionConfiguration(), of: engine)
-        current.withLock { $0 = session }
+        let former = current.withLock { current in
+            let former = current
+            current = session
+            return former
+        }
+        // Released here, after the lock: its end takes others.
+        withExtendedLifetime(former) {}
     }
 
     /// Deregisters ``SecureHTTPHandler`` and invalidates all sessions except the shared one; ``SecureSession/shared``
