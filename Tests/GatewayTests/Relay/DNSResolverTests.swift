@@ -1,5 +1,6 @@
 import NIOCore
 import NIOPosix
+import SallyportBase
 import SallyportCore
 import SallyportLoading
 import SallyportWire
@@ -201,6 +202,18 @@ private struct TestNameServer {
         await #expect(throws: NameResolutionError.self) {
             try await SystemResolver().addresses(of: "no-such-name.invalid", on: loop).get()
         }
+    }
+
+    @Test func theFirstLookUpAsksForTheThreads() async throws {
+        let loop = MultiThreadedEventLoopGroup.singleton.any()
+        let calls = Lock(0)
+        let resolver = SystemResolver(threads: {
+            calls.withLock { $0 += 1 }
+            return NIOThreadPool.singleton
+        })
+        #expect(calls.withLock { $0 } == 0)
+        #expect(try await resolver.addresses(of: "localhost", on: loop).get().contains(RelayFixture.loopback))
+        #expect(calls.withLock { $0 } == 1)
     }
 
     @Test func aNameThatIsNotWaitedForIsNotLookedUp() async throws {

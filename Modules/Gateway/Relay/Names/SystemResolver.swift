@@ -5,23 +5,26 @@ package import SallyportCore
 
 /// The host's resolver: `getaddrinfo`, on threads that may block.
 package struct SystemResolver: NameResolver {
-    /// The process's, from the first look-up to its end, and for nothing else: names of a zone whose servers do not
-    /// answer may keep all of them busy for seconds.
+    // The process's, each from its first look-up to the process's end, and for nothing else: names of a zone whose
+    // servers do not answer may keep all threads of a pool busy for seconds.
     private static let threadsOfRelay = started(16)
+    private static let threadsOfQueries = started(8)
+    private static let threadsOfDatabases = started(4)
 
     /// For the queries of instances: with names whose servers do not answer, one instance can keep all of these busy, and
     /// must not hold up the CONNECTs of the others.
-    package static let ofQueries = SystemResolver(threads: started(8))
+    package static let ofQueries = SystemResolver(threads: { SystemResolver.threadsOfQueries })
 
     /// For the hosts of databases, which relayed names must not hold up, nor they these.
-    package static let ofDatabases = SystemResolver(threads: started(4))
+    package static let ofDatabases = SystemResolver(threads: { SystemResolver.threadsOfDatabases })
 
-    /// As many threads as names are looked up at a time.
-    private let threads: NIOThreadPool
+    /// As many threads as names are looked up at a time. Each look-up asks for them, so that the first one starts them,
+    /// and not the start of a gateway, which may never look up a name.
+    private let threads: @Sendable () -> NIOThreadPool
 
-    package init() { self.init(threads: Self.threadsOfRelay) }
+    package init() { self.init(threads: { SystemResolver.threadsOfRelay }) }
 
-    private init(threads: NIOThreadPool) { self.threads = threads }
+    init(threads: @escaping @Sendable () -> NIOThreadPool) { self.threads = threads }
 
     private static func started(_ count: Int) -> NIOThreadPool {
         let pool = NIOThreadPool(numberOfThreads: count)
@@ -33,7 +36,7 @@ package struct SystemResolver: NameResolver {
     ///
     /// - Throws: ``NameResolutionError``; `CancellationError`, if the look-up has not begun when the task is cancelled.
     package func addresses(of name: String) async throws -> [IPAddress] {
-        try await threads.runIfActive { try Self.lookUp(name) }
+        try await threads().runIfActive { try Self.lookUp(name) }
     }
 
     package func addresses(of name: String, on eventLoop: any EventLoop) -> EventLoopFuture<[IPAddress]> {
@@ -43,7 +46,7 @@ package struct SystemResolver: NameResolver {
     package func addresses(
         of name: String, on eventLoop: any EventLoop, while isWanted: @escaping @Sendable () -> Bool
     ) -> EventLoopFuture<[IPAddress]> {
-        threads.runIfActive(eventLoop: eventLoop) {
+        threads().runIfActive(eventLoop: eventLoop) {
             guard isWanted() else { throw NameResolutionError.timedOut }
             return try Self.lookUp(name)
         }
