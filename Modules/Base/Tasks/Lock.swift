@@ -3,7 +3,7 @@ public import Glibc
 /// State that threads share for nanoseconds, guarded by a pthread mutex. Copies share it.
 ///
 /// For state that both a loop and a consumer touch. Never held across an `await`, a callback, the resumption of a
-/// continuation or a call that blocks; Docs/Concurrency.md has the order in which locks nest.
+/// continuation or a call that blocks; Docs/Concurrency.md has the exceptions, and the order in which locks nest.
 ///
 /// It is not `Synchronization.Mutex`, because ThreadSanitizer does not see that type's futex and would report every
 /// access. Each request takes this lock: mutex and state are one allocation, and the code is inlined into its callers, in

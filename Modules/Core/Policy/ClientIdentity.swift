@@ -48,6 +48,9 @@ public protocol IdentitySigner: AnyObject, Sendable {
     /// Called on an event loop during a handshake: all other connections of the loop wait for the result. The bytes are
     /// public and already hashed.
     ///
+    /// Must not use the stream whose handshake it is, which is locked meanwhile: the call would wait for itself. Nor
+    /// may it wait for a load or another stream, which may be on the same loop.
+    ///
     /// - Throws: any error; the handshake fails with `tlsFailed`.
     func signature(of input: [UInt8], by operation: SigningOperation) throws -> [UInt8]
 }

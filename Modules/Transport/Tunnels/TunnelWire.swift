@@ -7,7 +7,8 @@ internal import Synchronization
 /// The connection of a tunnel, which its loop shares with writing tasks: one thread at a time uses it.
 ///
 /// A writer sends on its own thread if no earlier bytes wait, without waking another thread. No call blocks; each takes
-/// only as long as TLS and the kernel need for a few records.
+/// only as long as TLS and the kernel need for a few records. The exception is a handshake, in which a client's key may
+/// sign.
 final class TunnelWire: Sendable {
     private struct State {
         /// Nil once the connection is closed: libcurl frees the shared state of a pool with the last handle, on the
@@ -144,6 +145,8 @@ final class TunnelWire: Sendable {
 
     func show(_ identity: ClientIdentity) { state.withLock { $0.link?.show(identity) } }
 
+    /// One step. OpenSSL calls an `IdentitySigner` within it, so the lock is held while that signs: a signer may take
+    /// other locks, such as that of PKCS#11 tokens, but must not use this tunnel.
     func handshake() -> TunnelLink.HandshakeOutcome {
         state.withLock { state in
             let outcome = state.link?.handshake() ?? .failed(isLost: true, reason: "the connection is gone")
