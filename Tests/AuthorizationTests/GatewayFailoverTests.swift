@@ -95,6 +95,18 @@ import Testing
         #expect(fetches(fixture).last == first)
     }
 
+    @Test func theGatewayThatIsLeftServesAnAppThatWasActivatedAtAnother() async throws {
+        let (fixture, authorization, store) = try await app()
+        try list(fixture, [second])
+        try await authorization.authorize()
+        fixture.gateway.state.withLock { $0.dead = [first] }
+        fixture.gateway.change { $0.application.config = "new" }
+        let again = try fixture.authorization(on: store)
+        try await again.authorize()
+        #expect(again.configuration.application?.config == "new")
+        #expect(fetches(fixture).last == second)
+    }
+
     @Test func aConfigurationThatDoesNotVerifyNamesNoGateways() async throws {
         let (fixture, authorization, _) = try await app()
         let stranger = try TestAuthority(name: "Stranger")

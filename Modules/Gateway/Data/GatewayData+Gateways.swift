@@ -100,11 +100,11 @@ extension GatewaySettings {
         return Set(all.compactMap(\.self)).sorted { $0.description < $1.description }
     }
 
-    /// The control listeners of the fleet's gateways, this one's among them; nil if there is no other.
-    func controls(of gateways: [GatewayRecord]) throws -> [ConfigurationDocument.Gateway]? {
+    /// The control listeners of the fleet's gateways, this one's among them. It is listed when it is the only one too:
+    /// an app that was activated at another gateway, which was removed since, would not know whom to ask otherwise.
+    func controls(of gateways: [GatewayRecord]) throws -> [ConfigurationDocument.Gateway] {
         let own = try control
         let others = gateways.filter { $0.id != id }.map(\.control).filter { $0 != own }
-        guard !others.isEmpty else { return nil }
         return ([own] + others).sorted { $0.description < $1.description }.map { .init($0, priority: 1) }
     }
 }

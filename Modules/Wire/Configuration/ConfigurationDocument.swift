@@ -60,7 +60,8 @@ package struct ConfigurationDocument: Sendable, Hashable, Codable {
     /// The domains to which short names may belong, in order; nil in documents of older gateways, and for none.
     package var defaultDomains: [String]?
     package var clusters: [Cluster]
-    /// Where the control listeners of the fleet are; nil in documents of older gateways, and of one that has no other.
+    /// Where the control listeners of the fleet are, or that of a gateway that stands alone; nil in documents of older
+    /// gateways.
     package var gateways: [Gateway]?
     package var tls: TLSRestrictions
     /// The allowed authentication schemes, in lower case: `basic`, `digest`, `negotiate`, `ntlm`, `ntlmv1`.

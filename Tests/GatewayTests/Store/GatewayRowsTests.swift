@@ -105,10 +105,10 @@ import Testing
         #expect(try await revision() == before + 1)
     }
 
-    @Test func aGatewayThatStandsAloneTellsAppsOfNoOthers() async throws {
+    @Test func aGatewayThatStandsAloneTellsAppsOfItself() async throws {
         let presented = try await fixture.enroll(fixture.link(), DataFixture.request())
         let document = try await fixture.document(presented)
-        #expect(document.gateways == nil)
+        #expect(document.gateways?.map(\.endpoint.description) == ["localhost:1001"])
         #expect(document.clusters.first?.relays.map(\.endpoint.description) == ["localhost:1002"])
     }
 }
@@ -174,6 +174,16 @@ import Testing
             #expect(relays?.map(\.endpoint.description) == ["localhost:1002", "localhost:2002"])
             #expect(Set(relays?.map(\.priority) ?? []) == [1])
         }
+    }
+
+    @Test func theLastGatewayOfAFleetTellsAppsOfItself() async throws {
+        let presented = try await fixture.enroll(fixture.link(), DataFixture.request())
+        try await fixture.data.leaveFleet()
+        #expect(await other.perform(.removeGateway("localhost:1001")) == .done)
+        let text = try await other.configuration(for: presented, version: nil)
+        let document = try ConfigurationDocument(
+            parsing: JWS(Array(text.utf8), type: ConfigurationDocument.type).payload)
+        #expect(document.gateways?.map(\.endpoint.description) == ["localhost:2001"])
     }
 
     @Test func aLockedInstanceIsToldOfThemToo() async throws {
