@@ -212,12 +212,18 @@ extension Authorization {
         callChannel(drops: true)
     }
 
-    /// Wipes the store: its keys first, then its data.
-    private func wipe() async {
+    /// Wipes the store: its keys first, then its data. What could not be destroyed, ``run()`` tries again every 5 s:
+    /// the log has one error.
+    func wipe() async {
         do {
             try await records.store.wipe()
+            isWipeUnfinished = false
         } catch {
-            logger.error("the store could not be wiped whole", metadata: ["error": "\(error)"])
+            logger.log(
+                level: isWipeUnfinished ? .debug : .error, "the store could not be wiped whole",
+                metadata: ["error": "\(error)"])
+            isWipeUnfinished = true
+            storing.yield()
         }
     }
 

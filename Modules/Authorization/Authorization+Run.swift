@@ -208,11 +208,12 @@ extension Authorization {
 
     // MARK: Storing
 
-    /// Stores what the store did not take, such as a withdrawal while the disk was full: tried every 5 s ± 20 %, also
-    /// without a gateway, since a process that is started again knows only what is stored.
+    /// Stores what the store did not take, such as a withdrawal while the disk was full, and wipes what a wipe has
+    /// left: tried every 5 s ± 20 %, also without a gateway, since a process that is started again knows only what is
+    /// stored.
     private func followStorings() async -> Bool {
         for await _ in storings {
-            while !Task.isCancelled, unstored != nil || hasUnstoredDecisions {
+            while !Task.isCancelled, unstored != nil || hasUnstoredDecisions || isWipeUnfinished {
                 guard (try? await clock.sleep(for: Backoff.retry(using: &random))) != nil else { return false }
                 await storeAgain()
             }
@@ -223,8 +224,10 @@ extension Authorization {
     /// Not after a wipe, which leaves no identity that they could be of.
     private var hasUnstoredDecisions: Bool { identity != nil && decisions != storedDecisions }
 
-    /// The decisions first: there may be room for them, and none for a configuration.
+    /// After a wipe nothing else is left to store. Otherwise the decisions first: there may be room for them, and none
+    /// for a configuration.
     private func storeAgain() async {
+        if isWipeUnfinished { return await wipe() }
         if hasUnstoredDecisions { _ = await storeDecisions() }
         guard unstored != nil else { return }
         await storeConfiguration()

@@ -22,7 +22,7 @@ public actor Authorization {
     nonisolated let hint: AsyncStream<Void>.Continuation
     nonisolated let renewals: AsyncStream<Void>
     nonisolated let renewal: AsyncStream<Void>.Continuation
-    /// Each time that the store did not take a configuration, or decisions.
+    /// Each time that the store did not take a configuration, or decisions, or could not be wiped whole.
     nonisolated let storings: AsyncStream<Void>
     nonisolated let storing: AsyncStream<Void>.Continuation
 
@@ -49,6 +49,8 @@ public actor Authorization {
     var unstored: [UInt8]?
     /// Whether the store did not take what it was given last: a configuration, or decisions.
     var hasStoringFailed = false
+    /// Whether a wipe has failed, and none has succeeded since.
+    var isWipeUnfinished = false
     /// The configuration whose values the app knows: the last one while it was authorized, since events of changes are
     /// sent only then.
     var told: ConfigurationDocument?

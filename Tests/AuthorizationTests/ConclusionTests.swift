@@ -1,4 +1,5 @@
 import Dispatch
+import FoundationEssentials
 import SallyportBase
 import SallyportCore
 import SallyportLoading
@@ -147,6 +148,28 @@ import Testing
         authorization.shutdown()
         await running.value
         #expect(try fixture.authorization(on: store).localBlocks.map(\.id) == ["long"])
+    }
+
+    /// A directory is no file that a wipe could overwrite.
+    @Test func aWipeThatFailedIsFinishedOnceItCanBe() async throws {
+        let mayRetry = Signal()
+        let fixture = try Fixture(clock: TestClock(lasts: true, mayRetry: mayRetry))
+        let (authorization, store) = try await fixture.activated()
+        let obstacle = "\(fixture.path)/store/keys.new"
+        try FileManager.default.createDirectory(atPath: obstacle, withIntermediateDirectories: false)
+        say(.wiped, .wiped, through: fixture.gateway)
+        _ = try? await authorization.authorize()
+        #expect(authorization.state == .wiped(.wiped))
+        let note = "\(fixture.path)/store/wiped"
+        #expect(!FileManager.default.fileExists(atPath: note))
+        let running = Task { await authorization.run() }
+        #expect(try await eventually { fixture.clock.sleeps.contains { TestClock.retry.contains($0) } })
+        try FileManager.default.removeItem(atPath: obstacle)
+        mayRetry.fire()
+        #expect(try await eventually { FileManager.default.fileExists(atPath: note) })
+        authorization.shutdown()
+        await running.value
+        store.close()
     }
 
     /// The lock is what follows in the events if the block's end is not told.

@@ -83,7 +83,7 @@ struct StoreWipe {
         }
     }
 
-    /// Once only: a protector of the app's own need not expect to be asked again after it has succeeded.
+    /// Once for each attempt to wipe the store.
     private mutating func destroySecret(of protector: any KeyProtector) throws(StoreError) {
         guard !isSecretDestroyed else { return }
         let directory = path

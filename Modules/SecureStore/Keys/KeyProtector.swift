@@ -21,7 +21,8 @@ public protocol KeyProtector: Sendable {
     /// Derives the wrapping key again.
     func wrappingKey(parameters: [UInt8]) throws(StoreError) -> SymmetricKey
 
-    /// Destroys the part of the secret that is in the store's directory. Called by a wipe, and again if it throws.
+    /// Destroys the part of the secret that is in the store's directory. Called by a wipe, and again
+    /// if it throws, or if the rest of the wipe was not finished: what is gone already is no error.
     func destroySecret(inDirectory path: String) throws(StoreError)
 }
 
