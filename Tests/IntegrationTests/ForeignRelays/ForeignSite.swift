@@ -40,6 +40,9 @@ struct ForeignSite: Sendable {
         let made = try await sallyport(
             "gateway", "certificate", "localhost", "-o", site.folder.path, "--data", site.data)
         try #require(made.status == 0, "\(made.error)")
+        for file in ForeignRelaySetting.files {
+            #expect(FileManager.default.fileExists(atPath: site.folder.file(file)), "the guide names \(file)")
+        }
         let socket = site.folder.file("guard.sock")
         let options = ["--guard", socket, "--allow-user", user, "--guard-port", "\(port)"]
         try await site.startGateway(hasOwnGuard ? [] : options)

@@ -44,12 +44,17 @@ package struct ForeignRelaySetting: Sendable {
         self.names = names
     }
 
+    /// The host in the names of the files that `sallyport gateway certificate` writes. The guide says `HOST`.
+    static let host = "localhost"
+    /// What that command writes for the host, and the guide's configurations read: certificate, key, and authority.
+    package static let files = ["\(host).pem", "\(host).key", "ca.pem"]
+
     /// Writes certificates and key where all users can read them: the relay gives up being root.
     fileprivate func write(to folder: TemporaryDirectory) throws {
         try FileManager.default.setAttributes([.posixPermissions: 0o777], ofItemAtPath: folder.path)
-        try folder.write(identity.pem, to: "relay.pem")
-        try folder.write(identity.keyPEM, to: "relay.key")
-        try folder.write(instances, to: "ca.pem")
+        for (name, text) in try zip(Self.files, [identity.pem, identity.keyPEM, instances]) {
+            try folder.write(text, to: name)
+        }
         let hosts = names.map { "\($0.value) \($0.key)\n" }.joined()
         try folder.write(hosts, to: "hosts")
     }
@@ -80,7 +85,8 @@ package final class SquidRelay: Sendable {
         let shown = try ForeignRelayGuide.block(
             "squid",
             [
-                "https_port 3129": "https_port \(port)", "/etc/sallyport/relay": folder.path,
+                "https_port 3129": "https_port \(port)", "relay/HOST": "relay/\(ForeignRelaySetting.host)",
+                "/etc/sallyport/relay": folder.path,
                 "/usr/bin/sallyport": Programs.built("sallyport"), "/run/sallyport/guard.sock": setting.socket,
                 "/var/log/squid": folder.path,
             ])
@@ -142,7 +148,7 @@ package final class HTTPDRelay: Sendable {
             [
                 "    LuaHookAccessChecker": asks ? "    LuaHookAccessChecker" : "    # LuaHookAccessChecker",
                 "3443": "\(port)", "/etc/apache2/sallyport.lua": folder.file("sallyport.lua"),
-                "/etc/sallyport/relay": folder.path,
+                "relay/HOST": "relay/\(ForeignRelaySetting.host)", "/etc/sallyport/relay": folder.path,
                 "ProxyRequests On": "ProxyRequests On\nProxySourceAddress \(setting.egress)",
             ])
         try folder.write(Self.configuration(folder.path) + site, to: "httpd.conf")
