@@ -7,18 +7,26 @@ struct KnownGateways: Sendable {
     fileprivate var listed: [ConfigurationDocument.Gateway] = []
     fileprivate(set) var order = FailoverOrder()
 
+    /// The gateways that a configuration lists, and that of the activation.
+    ///
     /// - Parameters:
     ///   - document: verified.
     ///   - activated: the gateway of the activation. If the configuration lists others and not this one, it is asked
     ///     after them.
+    static func all(
+        _ document: ConfigurationDocument?, activatedBy activated: Endpoint
+    ) -> [ConfigurationDocument.Gateway] {
+        let listed = document?.gateways ?? []
+        guard !listed.contains(where: { $0.endpoint == activated }) else { return listed }
+        return listed + [.init(activated, priority: listed.isEmpty ? 1 : .max)]
+    }
+
+    /// Takes over the gateways of a configuration: see ``all(_:activatedBy:)``.
     mutating func follow(
         _ document: ConfigurationDocument?, activatedBy activated: Endpoint,
         using generator: inout some RandomNumberGenerator
     ) {
-        var new = document?.gateways ?? []
-        if !new.contains(where: { $0.endpoint == activated }) {
-            new.append(.init(activated, priority: new.isEmpty ? 1 : .max))
-        }
+        let new = Self.all(document, activatedBy: activated)
         guard new != listed else { return }
         var order = FailoverOrder(new, endpoint: \.endpoint, priority: \.priority) {
             $0.shuffled(using: &generator)

@@ -176,6 +176,23 @@ import Testing
         #expect(foreign.failed == ["authority", "relay"] && refused.status == 76, "\(refused.output)")
     }
 
+    /// The relay of the gateway that has ended is gone too.
+    @Test func aGatewayOfAFleetThatIsGoneIsNamedAndTheNextOneIsAsked() async throws {
+        let fleet = try await Fleet.start()
+        let first = try fleet.control(0) < fleet.control(1) ? 0 : 1
+        let store = fleet.folder.file("app")
+        let link = try await fleet.admin(first, "key", "issue", Site.user, Site.app)
+        let activated = try await sallyport("activate", "-", "--store", store, input: link)
+        try #require(activated.status == 0, "\(activated.error)")
+        #expect(try await doctor(store).report.warned.isEmpty)
+        fleet.gateways[first].signal(SIGTERM)
+        _ = try await fleet.gateways[first].outcome(within: .seconds(30))
+        let (report, outcome) = try await doctor(store)
+        #expect(report.failed == ["relay"] && report.warned == ["port"], "\(outcome.output)")
+        #expect(report.message(of: "port").contains(try fleet.control(first)))
+        for check in ["authority", "identity", "status"] { #expect(report.outcomes(of: check) == ["ok"]) }
+    }
+
     /// It takes connections, and says nothing.
     @Test func aGatewayThatHangsIsNamed() async throws {
         let site = try await Site.start()

@@ -1,9 +1,12 @@
 package import SallyportCore
 internal import SallyportWire
 
-/// A store's data about its gateway: enough to check the way there without changing anything.
+/// A store's data about its gateways: enough to check the way there without changing anything.
 package struct StoredContact: Sendable {
-    package let gateway: Endpoint
+    /// All that an app would ask, by priority.
+    package let gateways: [Endpoint]
+    /// The one that is asked: at first that of the activation.
+    package private(set) var gateway: Endpoint
     /// The authorities that the instance trusts, DER.
     package let authorities: [[UInt8]]
     /// The instance's certificate and key.
@@ -27,11 +30,22 @@ package struct StoredContact: Sendable {
         decisions = contents.decisions
         document = contents.document
         self.gateway = gateway
+        // Not at random among equals, so that two checks can be compared.
+        gateways = FailoverOrder(
+            KnownGateways.all(contents.document, activatedBy: gateway), endpoint: \.endpoint, priority: \.priority
+        ) { $0 }.order(at: .now)
         authorities = record.trust.authorities
         identity = record.clientIdentity
         validity = record.notBefore...record.notAfter
         renewalTime = record.renewalTime
         policy = document.map { StoredPolicy($0, decisions: contents.decisions, identity: record.clientIdentity) }
+    }
+
+    /// The same, but asking another gateway.
+    package func asking(_ gateway: Endpoint) -> StoredContact {
+        var contact = self
+        contact.gateway = gateway
+        return contact
     }
 
     /// A request for the current configuration.

@@ -45,14 +45,10 @@ struct Doctor: Sendable {
         guard let contact else { return findings }
         let transport = Transport()
         let client = TransportControlClient(transport)
-        findings += await gateway(contact, client)
-        var policy = contact.policy
-        if findings.contains(where: { $0.check == .authority && $0.outcome == .ok }) {
-            let asked = await ask(contact, client)
-            findings += asked.findings
-            policy = asked.policy ?? policy
-            if asked.policy != nil { findings.append(await names(contact, client)) }
-        }
+        let (found, answered) = await gateways(contact, client)
+        findings += found
+        if let answered { findings.append(await names(answered.contact, client)) }
+        let policy = answered?.policy ?? contact.policy
         findings += await relays(policy, client)
         findings += await check(servers, policy)
         await transport.shutdown()
@@ -60,6 +56,30 @@ struct Doctor: Sendable {
     }
 
     // MARK: The gateway
+
+    /// Tries the gateways in turn, as an app does, until one answers the instance. Those before it do not keep the app
+    /// from working: what is wrong with them is a warning then.
+    ///
+    /// - Returns: what was found, and the contact with the gateway that has answered with a configuration, if one has.
+    private func gateways(
+        _ contact: StoredContact, _ client: TransportControlClient
+    ) async -> (findings: [Finding], answered: (contact: StoredContact, policy: StoredPolicy)?) {
+        var (failed, warnings): ([Finding], [Finding]) = ([], [])
+        for endpoint in contact.gateways {
+            let contact = contact.asking(endpoint)
+            var findings = await gateway(contact, client)
+            if !findings.contains(where: { $0.outcome == .failed }) {
+                let asked = await ask(contact, client)
+                findings += asked.findings
+                if asked.isAnswered {
+                    return (warnings + findings, asked.policy.map { (contact: contact, policy: $0) })
+                }
+            }
+            failed += findings
+            warnings += findings.compactMap { $0.asWarning(of: endpoint) }
+        }
+        return (failed, nil)
+    }
 
     private func gateway(_ contact: StoredContact, _ client: TransportControlClient) async -> [Finding] {
         do throws(LoadError) {
@@ -74,9 +94,11 @@ struct Doctor: Sendable {
     }
 
     /// Requests the current configuration.
+    ///
+    /// - Returns: with whether an app would ask no other gateway after this answer.
     private func ask(
         _ contact: StoredContact, _ client: TransportControlClient
-    ) async -> (findings: [Finding], policy: StoredPolicy?) {
+    ) async -> (findings: [Finding], policy: StoredPolicy?, isAnswered: Bool) {
         var question = contact.question
         question.timeout = limit
         let now = clock.wall
@@ -85,18 +107,19 @@ struct Doctor: Sendable {
         do throws(LoadError) {
             answer = try await client.send(question)
         } catch {
-            return ([GatewayFindings.identity(error, isExpired: isExpired)], nil)
+            let isAnswered = error.code == .clientCertificateRefused
+            return ([GatewayFindings.identity(error, isExpired: isExpired)], nil, isAnswered)
         }
         let identity = GatewayFindings.identity(status: answer.status, isExpired: isExpired)
-        guard answer.status == 200 else { return ([identity], nil) }
+        guard answer.status == 200 else { return ([identity], nil, answer.status < 500) }
         do throws(AuthorizationError) {
             // The signer's certificate is checked for the time of the signature: a wrong clock is a separate finding.
             let signed = StoredContact.claimedTime(answer.body) ?? now
             let policy = try contact.confirm(answer.body, at: signed)
             let status = GatewayFindings.status(policy.state(at: policy.signed))
-            return ([GatewayFindings.clock(signed: policy.signed, now: now), identity, status], policy)
+            return ([GatewayFindings.clock(signed: policy.signed, now: now), identity, status], policy, true)
         } catch {
-            return ([identity, GatewayFindings.unverified(error)], nil)
+            return ([identity, GatewayFindings.unverified(error)], nil, true)
         }
     }
 

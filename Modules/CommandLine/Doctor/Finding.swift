@@ -1,3 +1,5 @@
+import SallyportCore
+
 /// The result of one check, in words.
 struct Finding: Sendable, Hashable {
     /// In the order in which they run.
@@ -55,6 +57,12 @@ struct Finding: Sendable, Hashable {
 
     static func failed(_ check: Check, _ trouble: Trouble, _ message: String, _ advice: String) -> Finding {
         Finding(check: check, outcome: .failed, message: message, advice: advice, trouble: trouble)
+    }
+
+    /// A gateway's failure as a warning, because another gateway does what failed; nil for what did not fail.
+    func asWarning(of gateway: Endpoint) -> Finding? {
+        guard outcome == .failed, let advice else { return nil }
+        return .warning(check, message.contains("\(gateway)") ? message : "\(gateway): \(message)", advice)
     }
 
     static func skipped(_ check: Check, _ message: String) -> Finding {

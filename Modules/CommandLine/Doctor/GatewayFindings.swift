@@ -13,7 +13,7 @@ enum GatewayFindings {
         let name = Finding.ok(.name, "The gateway's name, \(gateway.host), is known.")
         let port = Finding.ok(.port, "The gateway takes connections at \(gateway).")
         guard let failure else {
-            return [name, port, .ok(.authority, "It is the gateway that the app was activated with.")]
+            return [name, port, .ok(.authority, "It is a gateway of an authority that the app trusts.")]
         }
         switch failure.code {
         case .cannotFindHost:
@@ -49,7 +49,7 @@ enum GatewayFindings {
         }
         return .failed(
             .authority, .protocolError,
-            "What answers at \(gateway) is not the gateway that the app was activated with: \(failure)",
+            "What answers at \(gateway) is no gateway of an authority that the app trusts: \(failure)",
             "see that no other gateway or TLS proxy answers there; apps are activated anew "
                 + "after a new 'gateway init', and after a 'gateway authority rotate' that they missed")
     }
