@@ -61,6 +61,7 @@ public final class Sallyport: Sendable {
     /// The app's data, readable and writable while the app is authorized.
     public let store: GatedStore
 
+    private let logger: Logger
     private let data: SecureStore
     private let jars: CookieJars
     private let sharedCache: SharedCache
@@ -111,7 +112,7 @@ public final class Sallyport: Sendable {
         _ data: SecureStore, _ authorization: Authorization, _ versions: ControlTLSVersions, _ own: OwnStages,
         _ door: DoorConfiguration?, logger: Logger
     ) {
-        (self.data, self.authorization) = (data, authorization)
+        (self.data, self.authorization, self.logger) = (data, authorization, logger)
         store = GatedStore(data, gate: authorization)
         let connector = Connector(gate: authorization, decisions: authorization, controlTLSVersions: versions)
         jars = CookieJars(in: data, gate: authorization, logger: logger)
@@ -163,9 +164,31 @@ public final class Sallyport: Sendable {
     /// one is used, within the lease. Cancelling the task ends the waiting with `cancelled`: the stored configuration is
     /// not used then, nothing is enabled and no door is opened.
     ///
-    /// - Throws: `AuthorizationError`, with its result code; `DoorError` if the door cannot be opened.
+    /// If access is withdrawn and the store is not wiped, both happen all the same: what comes is refused until
+    /// ``run()`` hears that the withdrawal was lifted, and served from then on.
+    ///
+    /// - Throws: `AuthorizationError`, with its result code; `DoorError` if the door cannot be opened, but not in place
+    ///   of `withdrawn`: the log has it then.
     public func authorize() async throws {
-        try await authorization.authorize()
+        do throws(AuthorizationError) {
+            try await authorization.authorize()
+        } catch {
+            if error.code == .withdrawn { await beginToServeOnceLifted() }
+            throw error
+        }
+        try await beginToServe()
+    }
+
+    /// The withdrawal is what the app must hear of, so nothing else is thrown.
+    private func beginToServeOnceLifted() async {
+        if case .wiped = authorization.state { return }
+        do { try await beginToServe() } catch {
+            logger.error("the door cannot be opened", metadata: ["error": "\(error)"])
+        }
+    }
+
+    /// Grants nothing: each load and each connection of the door asks the gate.
+    private func beginToServe() async throws {
         loading.enable()
         try await door?.open()
     }

@@ -90,6 +90,40 @@ import Testing
         await app.shutdown()
     }
 
+    @Test func whatAnAppThatStartsBlockedHasServesOnceTheBlockIsLifted() async throws {
+        let server = try TestServer { $0.answerAll("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok") }
+        defer { server.stop() }
+        let site = try await Site.start()
+        try await RunningApp.listing(server, "direct")(site)
+        let store = try await site.activatedStore()
+        let instance = try #require(try await site.instances().first).instance
+        try await site.admin("block", instance)
+        let app = try await Sallyport.open(
+            store: store, protectedBy: .keyFile("\(store)/key"), application: .init(Site.app, version: Site.version),
+            door: DoorConfiguration(listeningOn: [.loopback()]))
+        let error = await #expect(throws: AuthorizationError.self) { try await app.authorize() }
+        #expect(error?.code == .withdrawn)
+        let places = await app.door?.places
+        let place = try #require(places?.first)
+        let url = "http://127.0.0.1:\(server.port)/"
+        #expect(try await Self.status(of: url, through: place) == "403")
+        await #expect(throws: LoadError.self) { try await app.session.data(for: .get(url)) }
+        #expect(server.acceptedConnections == 0)
+        let running = Task { try? await app.run() }
+        try await site.admin("unblock", instance)
+        #expect(try await eventually { app.authorization.state == .authorized })
+        #expect(try await Self.status(of: url, through: place) == "200")
+        #expect(try await app.session.data(for: .get(url)).body == Array("ok".utf8))
+        running.cancel()
+        await running.value
+        await app.shutdown()
+    }
+
+    private static func status(of url: String, through place: DoorPlace) async throws -> String {
+        let words = ["curl", "-sS", "-o", "/dev/null", "-w", "%{http_code}", "--noproxy", "", "--proxy"]
+        return try await ChildProcess("/usr/bin/env", words + ["http://\(place)", url]).outcome().output
+    }
+
     @Test(arguments: [("block", -301), ("lock", -303), ("wipe", -302)])
     func connectThroughTheRelayEndsWithTheStatusOfAWithdrawal(_ order: String, code: Int) async throws {
         let server = try TestServer { $0.awaitEnd() }

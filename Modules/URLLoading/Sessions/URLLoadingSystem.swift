@@ -10,7 +10,8 @@ public typealias SessionStages = @Sendable (SessionConfiguration) -> [any LoadSt
 
 /// The URL loading of one instance: its sessions, its handlers, and the switch for secure communication.
 ///
-/// Secure communication is on from the first successful `authorize()`; ``disable()`` and ``enable()`` switch it.
+/// Secure communication is on from the first `authorize()` that succeeds or ends in `withdrawn`; ``disable()`` and
+/// ``enable()`` switch it.
 /// Withdrawal of the authorization refuses every request with its code, whatever the switch says.
 public final class URLLoadingSystem: InstancePart {
     /// The handlers of all sessions of this instance.
@@ -145,7 +146,8 @@ public final class URLLoadingSystem: InstancePart {
     /// Whether requests use the secure routes: switched on, authorized, and not withdrawn.
     public var isSecureCommunicationEnabled: Bool { engine.isEnabled && isAuthorized }
 
-    /// Registers ``SecureHTTPHandler`` and gives ``session`` a new value. Each successful `authorize()` does it too.
+    /// Registers ``SecureHTTPHandler`` and gives ``session`` a new value. Each `authorize()` that succeeds, or ends
+    /// in `withdrawn`, does it too.
     public func enable() {
         engine.enable()
         let session = SecureSession(SessionConfiguration(), of: engine)
