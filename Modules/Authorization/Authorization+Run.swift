@@ -45,7 +45,7 @@ extension Authorization {
     /// reopened at once.
     package nonisolated func resetConnections() {
         callChannel(drops: true)
-        client.reset(LoadError(.connectionLost, "All connections were reset."))
+        client.reset(.reset)
     }
 
     /// Ends ``run()`` and the event sequences. Idempotent. The gate does not change.
@@ -150,6 +150,7 @@ extension Authorization {
             if let renewed = self.identity?.certificate, renewed != identity.certificate { return .renewed }
         } catch {
             logger.debug("the event stream ended", metadata: ["error": "\(error)"])
+            if error.isReset { return .lost }
         }
         return lost(gateway)
     }

@@ -153,4 +153,52 @@ import Testing
         authorization.shutdown()
         await running
     }
+
+    // MARK: Resets
+
+    /// No other gateway is asked, and the one that was asked is not avoided afterwards.
+    @Test(arguments: [ControlAPI.Path.names, AuthTokenAPI.Path.issue])
+    func aResetEndsARequestAndIsNoFailureOfTheGateway(_ path: String) async throws {
+        let (fixture, authorization, _) = try await app()
+        let (isAsked, mayEnd) = (Signal(), Signal())
+        fixture.gateway.state.withLock { state in
+            state.holds[path] = {
+                isAsked.fire()
+                await mayEnd.wait()
+            }
+        }
+        let order = await authorization.gatewaysToAsk()
+        let name = try #require(DNSName("a.example"))
+        let asking = Task {
+            if path == ControlAPI.Path.names {
+                _ = try await authorization.outcome(of: DNSMessage(query: .init(name, .a)))
+            } else {
+                _ = try await authorization.authToken(for: .init(challenge: "c", server: "s"))
+            }
+        }
+        await isAsked.wait()
+        authorization.resetConnections()
+        mayEnd.fire()
+        await #expect(throws: LoadError(.connectionLost, "")) { try await asking.value }
+        #expect(fixture.gateway.sent(to: path).count == 1)
+        #expect(await authorization.gatewaysToAsk() == order)
+    }
+
+    @Test func theEventStreamThatAResetEndsIsOpenedAgainAtTheSameGateway() async throws {
+        let (fixture, authorization, _) = try await app()
+        authorization.resetConnections()
+        let reset = try #require(fixture.gateway.state.withLock { $0.resets.last })
+        let pipe = BodyPipe()
+        fixture.gateway.state.withLock { $0.stream = pipe }
+        async let running: Void = authorization.run()
+        #expect(try await eventually { authorization.infrastructure == .reachable })
+        let used = fixture.gateway.state.withLock { $0.streams }
+        fixture.gateway.state.withLock { $0.stream = BodyPipe() }
+        pipe.finish(reset)
+        #expect(try await eventually { fixture.gateway.state.withLock { $0.streams.count } == 2 })
+        #expect(fixture.gateway.state.withLock { $0.streams } == used + used)
+        #expect(authorization.infrastructure == .reachable)
+        authorization.shutdown()
+        await running
+    }
 }

@@ -89,7 +89,9 @@ extension GatewayRace {
         /// - Returns: nil while there are gateways left.
         mutating func ended(_ number: Int, _ result: Result<ControlAnswer, LoadError>) -> Outcome? {
             pending.remove(number)
-            if case .failure(let error) = result, error.code == .cancelled { return Outcome(result: result) }
+            if case .failure(let error) = result, error.code == .cancelled || error.isReset {
+                return Outcome(result: result)
+            }
             if case .success(let answer) = result, answer.status < 500 {
                 return Outcome(
                     result: result, answered: gateways[number],

@@ -16,6 +16,8 @@ final class FakeGateway: ControlClient {
     struct State: Sendable {
         var sent: [ControlRequest] = []
         var retired = 0
+        /// What each reset of the connections ends the requests with that are under way.
+        var resets: [LoadError] = []
         /// How many of the next requests do not reach it.
         var unreachable = 0
         var failure: LoadError?
@@ -81,11 +83,13 @@ final class FakeGateway: ControlClient {
     func sent(to path: String) -> [ControlRequest] { sent.filter { $0.target.hasPrefix(path) } }
 
     func send(_ request: ControlRequest) async throws(LoadError) -> ControlAnswer {
+        let resets = state.withLock { $0.resets.count }
         try admit(request)
         try await hang(request)
         if state.withLock({ $0.broken.contains("\(request.gateway)") }) { return ControlAnswer(status: 500, body: []) }
         let path = String(request.target.prefix { $0 != "?" })
         if let hold = state.withLock({ $0.holds[path] }) { await hold() }
+        if let failure = state.withLock({ $0.resets.dropFirst(resets).first }) { throw failure }
         if let answer = state.withLock({ $0.first[path]?.isEmpty == false ? $0.first[path]?.removeFirst() : nil }) {
             return answer
         }
@@ -168,6 +172,7 @@ final class FakeGateway: ControlClient {
     }
 
     func retire(_ identity: ClientIdentity) { state.withLock { $0.retired += 1 } }
+    func reset(_ failure: LoadError) { state.withLock { $0.resets.append(failure) } }
 }
 
 extension TestAuthority {
