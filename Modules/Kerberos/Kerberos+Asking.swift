@@ -8,7 +8,8 @@ internal import SallyportCore
 extension Kerberos {
     /// A valid ticket for a service and, if the service may receive one, the ticket with which it acts for the user.
     ///
-    /// - Parameter password: the user's password, if there is no other source of tickets, or a different one.
+    /// - Parameter password: the user's password, if there is no other source of tickets, or a different one. The realm
+    ///   checks it, unless the tickets here were obtained with the same one.
     func tickets(
         for service: ServiceName, of owner: TicketOwner, password: Redacted<String>?
     ) async throws(KerberosError) -> ServiceTickets {
@@ -31,6 +32,8 @@ extension Kerberos {
     }
 
     /// The tickets that are already known or stored; asks no KDC.
+    ///
+    /// - Returns: nil also if there is a password with which the tickets here may not have been obtained.
     func ticketsAtHand(
         for service: ServiceName, of owner: TicketOwner, password: Redacted<String>?
     ) throws(KerberosError) -> ServiceTickets? {
@@ -299,10 +302,13 @@ extension Kerberos {
         for record in records {
             var book = TicketBook()
             record.fill(&book)
+            let known = state.books[record.owner]
             // Tickets that were obtained meanwhile are newer.
-            guard state.books[record.owner]?.isEmpty ?? true else { continue }
-            book.source = state.books[record.owner]?.source
-            book.use = state.books[record.owner]?.use ?? 0
+            guard known?.isEmpty ?? true else { continue }
+            // Nor do stored tickets stand in for a password that no KDC has seen yet.
+            guard known?.source?.isPassword != true else { continue }
+            book.source = known?.source
+            book.use = known?.use ?? 0
             state.books[record.owner] = book
         }
         state.isLoaded = true

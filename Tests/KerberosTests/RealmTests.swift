@@ -3,6 +3,7 @@ import SallyportBase
 import SallyportConnecting
 import SallyportCore
 import SallyportURLLoading
+import SessionTestSupport
 import TestSupport
 import Testing
 
@@ -453,6 +454,63 @@ struct RealmTests {
             try await app.ticket("localhost", "ann@EXAMPLE.TEST", "wrong")
         }
         await app.loading.shutdown()
+    }
+
+    /// Tickets are stored without the password with which they were obtained.
+    @Test func aWrongPasswordDoesNotPassByStoredTickets() async throws {
+        let (kdc, store) = (try await realm(), try await TestStore())
+        let before = try KerberosApp([kdc], in: store.store)
+        _ = try await before.ticket("localhost", "ann@EXAMPLE.TEST", "secret")
+        await before.loading.shutdown()
+        let after = try KerberosApp([kdc], in: store.store)
+        #expect(try await !after.ticket("localhost", "ann@EXAMPLE.TEST", nil).isNew, "no password, nothing to check")
+        #expect(kdc.count("AS_REQ") == 1)
+        for _ in 1...2 {
+            await #expect(throws: KerberosError(.wrongPassword, "")) {
+                try await after.ticket("localhost", "ann@EXAMPLE.TEST", "wrong")
+            }
+            #expect(try await after.ticket("localhost", "ann@EXAMPLE.TEST", "secret").isNew)
+            #expect(try await !after.ticket("localhost", "ann@EXAMPLE.TEST", "secret").isNew, "it is known by now")
+            // As a lock does: what comes from the store after it has no password again.
+            await after.kerberos.forget()
+        }
+        await after.loading.shutdown()
+        store.close()
+    }
+
+    /// A sign-in takes the password first; another load may read the stored tickets before the KDC has answered.
+    @Test func aPasswordThatComesBeforeTheStoredTicketsIsChecked() async throws {
+        let (kdc, store) = (try await realm(), try await TestStore())
+        let before = try KerberosApp([kdc], in: store.store)
+        _ = try await before.ticket("localhost", "ann@EXAMPLE.TEST", "secret")
+        await before.loading.shutdown()
+        let after = try KerberosApp([kdc], in: store.store)
+        let owner = TicketOwner(principal: .instance, user: try KerberosUser("ann@EXAMPLE.TEST"))
+        try await after.kerberos.take(Redacted("wrong"), for: owner)
+        #expect(try await after.kerberos.tickets().isEmpty)
+        await #expect(throws: KerberosError(.wrongPassword, "")) {
+            try await after.ticket("localhost", "ann@EXAMPLE.TEST", "wrong")
+        }
+        await after.loading.shutdown()
+        store.close()
+    }
+
+    @Test func aKeytabGoesOnWithItsStoredTickets() async throws {
+        let (kdc, store) = (try await realm(), try await TestStore())
+        let keytab = try await kdc.addService("report/host.example")
+        let before = try KerberosApp([kdc], in: store.store)
+        let user = try await before.kerberos.useKeytab(at: keytab)
+        #expect(try await before.ticket("localhost", "\(user)", nil).isNew)
+        await before.loading.shutdown()
+        for isReadFirst in [false, true] {
+            let after = try KerberosApp([kdc], in: store.store)
+            if isReadFirst { #expect(try await after.kerberos.tickets().count == 2) }
+            try await after.kerberos.useKeytab(at: keytab)
+            #expect(try await !after.ticket("localhost", "\(user)", nil).isNew)
+            await after.loading.shutdown()
+        }
+        #expect(kdc.count("AS_REQ") == 1)
+        store.close()
     }
 
     /// The first KDC holds both sign-ins until that with the second password has begun; the second KDC answers them.
