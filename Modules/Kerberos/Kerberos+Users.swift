@@ -3,12 +3,13 @@ internal import SallyportBase
 public import SallyportCore
 
 extension Kerberos {
-    /// The principal's user whose tickets can be used without asking the app: the one used last.
-    func userAtHand(of principal: Principal) throws(KerberosError) -> KerberosUser? {
+    /// The principal's users whose tickets can be used without asking the app; the one used last comes first.
+    func usersAtHand(of principal: Principal) throws(KerberosError) -> [KerberosUser] {
         try load()
         let now = clock()
         return state.books.filter { $0.key.principal == principal && $0.value.isOfUse(at: now) }
-            .max { ($0.value.use, $1.key.user.description) < ($1.value.use, $0.key.user.description) }?.key.user
+            .sorted { ($1.value.use, $0.key.user.description) < ($0.value.use, $1.key.user.description) }
+            .map { $0.key.user }
     }
 
     /// The app's password was for one load: its tickets stay, but no others are requested with it.

@@ -158,9 +158,9 @@ public actor Kerberos: InstancePart {
         return user
     }
 
-    /// Sets how a user obtains tickets. Tickets of another source are dropped. A password also drops those whose source is
-    /// not known, such as stored ones, which have no password beside them: else a wrong one would pass, because no KDC
-    /// would be asked while they hold.
+    /// Sets how a user obtains tickets. Tickets of another source are dropped. A password also drops those whose source
+    /// is not known, such as stored ones, which have no password beside them: else a wrong one would pass, because no
+    /// KDC would be asked while they hold.
     func take(_ source: TicketSource, for owner: TicketOwner) {
         state.uses += 1
         var book = state.books[owner] ?? TicketBook()

@@ -114,11 +114,10 @@ struct NegotiateTests {
     @Test func twoUsersOfOneProcessAreNeverMixed() async throws {
         let site = try await Site.start()
         let app = try KerberosApp([site.kdc])
-        let bob = Credential(user: "bob@EXAMPLE.TEST", password: Redacted("hunter"))
         await withTaskGroup { group in
             for number in 0..<20 {
                 group.addTask {
-                    let (name, credential) = number % 2 == 0 ? ("a", Credential.ann()) : ("b", bob)
+                    let (name, credential) = number % 2 == 0 ? ("a", Credential.ann()) : ("b", Credential.bob())
                     let path = "/vault/page?\(name)"
                     let answer = try? await app.load(site.apache.url(path), credential, of: Principal(name))
                     #expect(answer?.status == 200)
@@ -161,6 +160,51 @@ struct NegotiateTests {
             let bytes = try Data(contentsOf: URL(filePath: folder.file("store/\(name)")))
             #expect(bytes.range(of: Data("EXAMPLE.TEST".utf8)) == nil)
         }
+    }
+
+    /// A principal may be another user at each server. After a restart it has the tickets of both.
+    @Test func aServerGetsTheTicketsOfTheUserWhomItHasAccepted() async throws {
+        let site = try await Site.start()
+        let other = try await Apache.withNegotiate(keytab: site.kdc.keytab(of: "HTTP/localhost"), of: site.kdc)
+        let store = try await TestStore()
+        let first = try KerberosApp([site.kdc], in: store.store)
+        #expect(try await first.load(site.apache.url(), .ann()).status == 200)
+        #expect(try await first.load(other.url(), .bob()).status == 200)
+        await first.loading.shutdown()
+        // Waits for what was queued before.
+        try await store.store.write { _ in }
+
+        let second = try KerberosApp([site.kdc], in: store.store)
+        #expect(try await second.load(other.url()).status == 200)
+        #expect(try await second.load(site.apache.url()).status == 200)
+        #expect(site.kdc.count("AS_REQ") == 2)
+        await second.loading.shutdown()
+        store.close()
+    }
+
+    private struct BobsAnswer: SessionDelegate {
+        func session(
+            _ session: SecureSession, loading request: LoadRequest, didReceive challenge: AuthenticationChallenge
+        ) async -> ChallengeDisposition { .use(.bob()) }
+    }
+
+    @Test func theAppIsAskedWhereOnlyTicketsOfAnotherUserAreAtHand() async throws {
+        let site = try await Site.start()
+        let store = try await TestStore()
+        let first = try KerberosApp([site.kdc], in: store.store)
+        #expect(try await first.load(site.apache.url(), .bob()).status == 200)
+        try await first.kerberos.clear()
+        await first.loading.shutdown()
+        // Waits for what was queued before.
+        try await store.store.write { _ in }
+
+        let second = try KerberosApp([site.kdc], in: store.store)
+        _ = try await second.ticket("localhost", "ann@EXAMPLE.TEST", "secret")
+        #expect(try await second.load(site.apache.url()).status == 401)
+        let session = second.loading.makeSession(delegate: BobsAnswer())
+        #expect(try await second.load(site.apache.url(), in: session).status == 200)
+        await second.loading.shutdown()
+        store.close()
     }
 
     @Test func aTicketThatTheServiceDoesNotKnowIsAskedForAnew() async throws {

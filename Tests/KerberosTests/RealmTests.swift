@@ -89,7 +89,7 @@ struct RealmTests {
         let app = try KerberosApp([kdc])
         let user = try await app.kerberos.useKeytab(at: path)
         #expect("\(user)" == "report/host.example@EXAMPLE.TEST")
-        #expect(try await app.kerberos.userAtHand(of: .instance) == user)
+        #expect(try await app.kerberos.usersAtHand(of: .instance) == [user])
         #expect(try await app.ticket("localhost", "\(user)", nil).isNew)
         await #expect(throws: KerberosError(.keytab, "")) { try await app.kerberos.useKeytab(at: path + "x") }
         try await app.kerberos.useKeytab(at: path, for: KerberosUser("ann@EXAMPLE.TEST"), of: Principal("p"))
@@ -126,11 +126,11 @@ struct RealmTests {
         _ = try await app.ticket("localhost", "ann@EXAMPLE.TEST", "secret", of: b)
         await app.kerberos.forget()
         #expect(try await app.kerberos.tickets().isEmpty)
-        #expect(try await app.kerberos.userAtHand(of: b) == nil)
-        #expect(try await app.kerberos.userAtHand(of: a) == service)
+        #expect(try await app.kerberos.usersAtHand(of: b).isEmpty)
+        #expect(try await app.kerberos.usersAtHand(of: a) == [service])
         #expect(try await app.ticket("localhost", "\(service)", nil, of: a).isNew)
         try await app.kerberos.clear()
-        #expect(try await app.kerberos.userAtHand(of: a) == nil)
+        #expect(try await app.kerberos.usersAtHand(of: a).isEmpty)
         await app.loading.shutdown()
     }
 
@@ -434,9 +434,9 @@ struct RealmTests {
         async let first = app.ticket("localhost", "ann@EXAMPLE.TEST", "secret", of: a)
         async let second = app.ticket("localhost", "bob@EXAMPLE.TEST", "hunter", of: b)
         _ = try await (first, second)
-        #expect(try await app.kerberos.userAtHand(of: a).map(\.name) == "ann")
-        #expect(try await app.kerberos.userAtHand(of: b).map(\.name) == "bob")
-        #expect(try await app.kerberos.userAtHand(of: .instance) == nil)
+        #expect(try await app.kerberos.usersAtHand(of: a).map(\.name) == ["ann"])
+        #expect(try await app.kerberos.usersAtHand(of: b).map(\.name) == ["bob"])
+        #expect(try await app.kerberos.usersAtHand(of: .instance).isEmpty)
         // Using another principal's name gives no access to its tickets.
         await #expect(throws: KerberosError(.noTicket, "")) {
             try await app.ticket("localhost", "ann@EXAMPLE.TEST", nil, of: b)

@@ -15,7 +15,7 @@ import TestSupport
 /// One instance's sessions with Kerberos, which reaches its KDCs through their tunnels. What the host says of Kerberos is
 /// hostile, in every test.
 struct KerberosApp {
-    let credentials = CredentialStorage()
+    let credentials: CredentialStorage
     let loading: URLLoadingSystem
     let kerberos: Kerberos
     let clock: TestClock
@@ -34,15 +34,15 @@ struct KerberosApp {
             in: store, tunnels: connector.tunnels,
             realms: RealmServers(names: names) { [servers] in servers[$0] ?? [] },
             timeout: timeout, limit: limit, clock: { clock.now })
+        let credentials = CredentialStorage(in: store)
         loading = URLLoadingSystem(
             connector: connector,
-            stages: { [credentials] _ in
+            stages: { _ in
                 let authentication = AuthenticationStage(
                     credentials: credentials, schemes: [NegotiateScheme(kerberos), DigestScheme(), BasicScheme()])
                 return [authentication] + (cache.map { [CacheStage(cache: $0, gate: gate)] } ?? [])
             })
-        self.kerberos = kerberos
-        self.clock = clock
+        (self.credentials, self.kerberos, self.clock) = (credentials, kerberos, clock)
     }
 
     func load(
@@ -98,5 +98,9 @@ enum HostileHost {
 extension Credential {
     static func ann(_ password: String = "secret") -> Credential {
         Credential(user: "ann@EXAMPLE.TEST", password: Redacted(password))
+    }
+
+    static func bob(_ password: String = "hunter") -> Credential {
+        Credential(user: "bob@EXAMPLE.TEST", password: Redacted(password))
     }
 }

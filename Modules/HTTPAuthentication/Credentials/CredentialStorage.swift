@@ -169,16 +169,17 @@ public actor CredentialStorage: InstancePart {
 
     /// - Throws: ``LoadError/Code/otherPrincipal`` if the principal is another user in this space.
     func check(_ credential: Credential, for space: ProtectionSpace, of principal: Principal) throws(LoadError) {
-        let user = book.user(in: space, of: principal)
-        guard user == nil || user == credential.user else { throw Self.otherPrincipal() }
-        // The book knows nothing from before the start or a lock, and not everything since.
-        guard user != nil || !isStored(asOtherThan: credential.user, in: space, of: principal) else {
-            throw Self.otherPrincipal()
+        guard admits(credential, for: space, of: principal) else {
+            throw LoadError(.otherPrincipal, at: .request, "The principal is another user in this protection space.")
         }
     }
 
-    private static func otherPrincipal() -> LoadError {
-        LoadError(.otherPrincipal, at: .request, "The principal is another user in this protection space.")
+    /// Whether the principal may be the credential's user in this space, because it is not another one there.
+    func admits(_ credential: Credential, for space: ProtectionSpace, of principal: Principal) -> Bool {
+        let user = book.user(in: space, of: principal)
+        guard user == nil || user == credential.user else { return false }
+        // The book knows nothing from before the start or a lock, and not everything since.
+        return user != nil || !isStored(asOtherThan: credential.user, in: space, of: principal)
     }
 
     /// The session of a scheme in a space, created if there is none.

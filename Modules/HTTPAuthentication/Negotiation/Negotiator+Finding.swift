@@ -11,7 +11,7 @@ extension Negotiator {
         let scheme = stage.schemes[offer.space.method]
         // The app's credential for this request is preferred over a credential that a scheme already has.
         if failureCount == 0, challenger.credential == nil,
-            let credential = try await scheme?.credentialAtHand(in: offer.space, of: principal)
+            let credential = try await credentialAtHand(scheme, in: offer.space)
         {
             return .atHand(credential)
         }
@@ -35,6 +35,18 @@ extension Negotiator {
             throw LoadError(
                 .authenticationCancelled, at: .response, "The app cancelled the challenge of \(offer.space).")
         }
+    }
+
+    /// The first credential that the scheme has of a user who the principal may be in the space. If there is none, the
+    /// app is asked, which may know the right user.
+    private func credentialAtHand(
+        _ scheme: (any AuthenticationScheme)?, in space: ProtectionSpace
+    ) async throws(LoadError) -> Credential? {
+        guard let scheme else { return nil }
+        for credential in try await scheme.credentialsAtHand(in: space, of: principal) {
+            if await credentials.admits(credential, for: space, of: principal) { return credential }
+        }
+        return nil
     }
 
     private func takes(_ credential: Credential, _ scheme: (any AuthenticationScheme)?) -> Bool {

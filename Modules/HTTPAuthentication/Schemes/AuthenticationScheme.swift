@@ -52,13 +52,14 @@ public protocol AuthenticationScheme: Sendable {
     /// Whether the scheme can use this credential; if not, the next scheme is tried. By default true.
     func takes(_ credential: Credential) -> Bool
 
-    /// A credential that is used without asking the app, as long as the server has refused none in this load. By
-    /// default nil.
+    /// Credentials that are used without asking the app, the preferred one first, as long as the server has refused
+    /// none in this load. The first one is taken whose user the principal may be in the space: a server that has
+    /// accepted the principal as one user gets no other. By default none.
     ///
     /// - Throws: why the load cannot go on. Cancelled with the load.
-    func credentialAtHand(
+    func credentialsAtHand(
         in space: ProtectionSpace, of principal: Principal
-    ) async throws(LoadError) -> Credential?
+    ) async throws(LoadError) -> [Credential]
 
     /// The value of `Authorization` or `Proxy-Authorization`. Not called for a scheme with sessions.
     ///
@@ -85,10 +86,10 @@ extension AuthenticationScheme {
     ) -> (any AuthenticationSession)? { nil }
     /// True for each credential.
     public func takes(_ credential: Credential) -> Bool { true }
-    /// Nil: the app, or a default credential, answers.
-    public func credentialAtHand(
+    /// None: the app, or a default credential, answers.
+    public func credentialsAtHand(
         in space: ProtectionSpace, of principal: Principal
-    ) async throws(LoadError) -> Credential? { nil }
+    ) async throws(LoadError) -> [Credential] { [] }
     /// Nil: no credential is sent unasked.
     public func scope(of url: RequestURL) -> String? { nil }
 

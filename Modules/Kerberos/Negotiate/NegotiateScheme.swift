@@ -20,12 +20,12 @@ public struct NegotiateScheme: AuthenticationScheme {
     /// Refuses a user without a realm, who may be known by another scheme.
     public func takes(_ credential: Credential) -> Bool { KerberosUser(parsing: credential.user) != nil }
 
-    /// Does not check whether there is already a ticket.
-    public func credentialAtHand(
+    /// The users who have tickets, or a way to get some; whether there is one for this server is not checked.
+    public func credentialsAtHand(
         in space: ProtectionSpace, of principal: Principal
-    ) async throws(LoadError) -> Credential? {
+    ) async throws(LoadError) -> [Credential] {
         do throws(KerberosError) {
-            return try await kerberos.userAtHand(of: principal).map {
+            return try await kerberos.usersAtHand(of: principal).map {
                 Credential(user: "\($0)", password: Redacted(""))
             }
         } catch {
