@@ -38,7 +38,8 @@ extension Kerberos: CustomReflectable {
 }
 
 extension Kerberos: CredentialFollower {
-    /// The credentials of `Negotiate` are the tickets.
+    /// Removes tickets, passwords, keytabs and caches, which are the credentials of `Negotiate`. After it, the app is
+    /// asked for a user, or sets a keytab or cache again.
     ///
     /// - Throws: ``KerberosError/Code-swift.struct/store``, which is also logged.
     public func credentialsCleared(for method: AuthenticationMethod?, at places: [CredentialPlace]) async throws {

@@ -178,14 +178,19 @@ public actor Kerberos: InstancePart {
     /// A load that cannot obtain such a ticket for such a service ends with `delegationUnavailable`.
     public var allowsDelegation: Bool { state.allowsDelegation }
 
-    /// Allows or forbids delegation. Each call clears the tickets and passwords, even if it changes nothing. The
-    /// credentials that sessions keep for `Negotiate` must be cleared too (`CredentialStorage.clear(for:)`);
-    /// `Sallyport` does that.
+    /// Allows or forbids delegation. Each call clears the tickets and passwords, even if it changes nothing. Keytabs and
+    /// caches stay set, and tickets are obtained from them again.
+    ///
+    /// The credentials that sessions keep for `Negotiate` must be cleared too; `Sallyport` does that. An app that does
+    /// it by `CredentialStorage.clear(for:)` sets keytabs and caches again, if this object follows the storage.
     ///
     /// - Throws: ``KerberosError/Code-swift.struct/store``.
     public func allowDelegation(_ isAllowed: Bool) async throws(KerberosError) {
         state.allowsDelegation = isAllowed
-        try await clear()
+        forget()
+        // The store's tickets are about to be removed, so they need not be loaded.
+        state.isLoaded = true
+        try await clearStore(of: nil)
     }
 
     // MARK: Tickets
@@ -202,7 +207,8 @@ public actor Kerberos: InstancePart {
         }.sorted { ($0.principal.name, $0.user, $0.service ?? "") < ($1.principal.name, $1.user, $1.service ?? "") }
     }
 
-    /// Removes tickets, passwords, keytabs and caches, from memory at once and from the store before it returns.
+    /// Removes tickets, passwords, keytabs and caches, from memory at once and from the store before it returns. A
+    /// service sets its keytab or cache again to go on.
     ///
     /// - Parameter principal: the principal; nil for all.
     /// - Throws: ``KerberosError/Code-swift.struct/store``.
@@ -210,6 +216,10 @@ public actor Kerberos: InstancePart {
         // Tickets that are loaded while the store is being emptied of them would be used, and stored again.
         if principal != nil { try? load() }
         clearMemory(of: principal)
+        try await clearStore(of: principal)
+    }
+
+    private func clearStore(of principal: Principal?) async throws(KerberosError) {
         guard let storage else { return }
         do {
             try await storage.removeAll(of: principal)

@@ -16,11 +16,13 @@ extension Sallyport {
     }
 
     /// Allows or forbids that services which the realm trusts for delegation act for the user; forbidden before the
-    /// first call. Each call clears the tickets and credentials of `Negotiate`, even if it changes nothing.
+    /// first call. Each call clears the tickets and credentials of `Negotiate`, even if it changes nothing. Keytabs and
+    /// caches that the app has set stay, and tickets are obtained from them again.
     ///
     /// - Throws: `KerberosError` with the code `store` where the tickets cannot be removed from the store.
     public func kerberosAllowDelegation(_ isAllowed: Bool) async throws(KerberosError) {
-        await credentials.clear(for: .negotiate)
+        // `Kerberos` clears its own part: as a follower of the credentials it would also drop keytabs and caches.
+        await credentials.clear(for: .negotiate) { !($0 is Kerberos) }
         try await kerberos.allowDelegation(isAllowed)
     }
 }

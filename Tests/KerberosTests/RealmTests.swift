@@ -134,6 +134,27 @@ struct RealmTests {
         await app.loading.shutdown()
     }
 
+    /// A service is not asked for its keytab or cache again.
+    @Test func allowingDelegationLeavesKeytabsAndCaches() async throws {
+        let (kdc, store) = (try await realm(), try await TestStore())
+        let keytab = try await kdc.addService("report/host.example")
+        let path = try await kdc.cache(of: "ann", password: "secret")
+        let app = try KerberosApp([kdc], in: store.store)
+        let (a, b) = (Principal("a"), Principal("b"))
+        let service = try await app.kerberos.useKeytab(at: keytab, of: a)
+        let user = try await app.kerberos.useCredentialCache(at: path, of: b)
+        _ = try await app.ticket("localhost", "\(service)", nil, of: a)
+        _ = try await app.ticket("localhost", "ann@EXAMPLE.TEST", "secret")
+        try await app.kerberos.allowDelegation(true)
+        #expect(try await app.kerberos.tickets().isEmpty)
+        #expect(try TicketStorage(store.store).load().isEmpty)
+        #expect(try await app.kerberos.usersAtHand(of: .instance).isEmpty, "her password is dropped")
+        #expect(try await app.ticket("localhost", "\(service)", nil, of: a).isNew)
+        #expect(try await app.ticket("localhost", "\(user)", nil, of: b).isNew)
+        await app.loading.shutdown()
+        store.close()
+    }
+
     @Test func aCredentialCacheAuthenticatesItsOwner() async throws {
         let kdc = try await realm()
         let path = try await kdc.cache(of: "ann", password: "secret")

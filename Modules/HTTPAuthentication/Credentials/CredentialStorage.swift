@@ -59,12 +59,21 @@ public actor CredentialStorage: InstancePart {
     /// its cookies and answer may be: clear again once they have ended. Connections on which a server
     /// knows the user (NTLM) are closed; all others are separate for each principal anyway.
     public func clear(for method: AuthenticationMethod? = nil) async {
+        await clear(for: method) { _ in true }
+    }
+
+    /// Like ``clear(for:)``, for a caller that has some followers remove their data in another way.
+    ///
+    /// - Parameter isTold: whether a follower is called.
+    package func clear(
+        for method: AuthenticationMethod?, telling isTold: @Sendable (any CredentialFollower) -> Bool
+    ) async {
         let kept = takeStored(method)
         let known = await forget(method)
         let all = Array(Set(known).union(kept.map(\.place)))
         // The stored places are removed last, so that the next clearing makes good one that ended half-way. Those that
         // were stored anew meanwhile stay.
-        var isDone = await tellFollowers(method, all)
+        var isDone = await tell(followers.filter(isTold), method, all)
         if isDone { isDone = await places?.remove(kept, keeping: storedUsers) ?? true }
         if isDone { cleared.subtract(kept) } else { cleared.formUnion(kept) }
     }
@@ -72,7 +81,9 @@ public actor CredentialStorage: InstancePart {
     /// Each follower is told, even if an earlier one fails.
     ///
     /// - Returns: whether all of them have removed their data.
-    private func tellFollowers(_ method: AuthenticationMethod?, _ cleared: [CredentialPlace]) async -> Bool {
+    private func tell(
+        _ followers: [any CredentialFollower], _ method: AuthenticationMethod?, _ cleared: [CredentialPlace]
+    ) async -> Bool {
         var isDone = true
         for follower in followers {
             do {
