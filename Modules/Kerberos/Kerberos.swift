@@ -178,8 +178,8 @@ public actor Kerberos: InstancePart {
     /// A load that cannot obtain such a ticket for such a service ends with `delegationUnavailable`.
     public var allowsDelegation: Bool { state.allowsDelegation }
 
-    /// Allows or forbids delegation. Each call clears the tickets and passwords, even if it changes nothing. Keytabs and
-    /// caches stay set, and tickets are obtained from them again.
+    /// Allows or forbids delegation. Each call clears the tickets and passwords, even if it changes nothing. Keytabs
+    /// and caches stay set, and tickets are obtained from them again.
     ///
     /// The credentials that sessions keep for `Negotiate` must be cleared too; `Sallyport` does that. An app that does
     /// it by `CredentialStorage.clear(for:)` sets keytabs and caches again, if this object follows the storage.

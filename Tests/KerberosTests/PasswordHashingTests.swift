@@ -15,12 +15,13 @@ struct PasswordHashingTests {
     private let begun = Lock(0)
     private let deadline = ContinuousClock.now + .seconds(50)
 
-    /// Blocks the thread that it has for itself.
-    private func occupy(_ realm: String) -> Task<Int, any Error> {
-        Task { [hashing, mayEnd, hasBegun, deadline] in
+    /// Blocks the thread that it has for itself, but not for ever, so that a test that waits for it in vain ends.
+    private func occupy(_ realm: String, until deadline: ContinuousClock.Instant? = nil) -> Task<Int, any Error> {
+        let deadline = deadline ?? self.deadline
+        return Task { [hashing, mayEnd, hasBegun] in
             try await hashing.result(of: realm, until: deadline) { () -> Result<Int, KerberosError> in
                 hasBegun.fire()
-                mayEnd.wait()
+                _ = mayEnd.wait(timeout: .now() + 20)
                 return .success(1)
             }
         }
@@ -72,6 +73,33 @@ struct PasswordHashingTests {
         mayEnd.signal()
         _ = try await first.value
         #expect(begun.withLock { $0 } == 0)
+    }
+
+    /// It cannot be stopped, and goes on in its turn.
+    @Test func theWaitForOneThatHasBegunEndsInItsTime() async throws {
+        let first = occupy("R", until: .now + .seconds(2))
+        await hasBegun.wait()
+        await #expect(throws: KerberosError(.kdcUnreachable, "")) { try await first.value }
+        try await expectItsTurnLasts()
+    }
+
+    @Test func theWaitForOneThatHasBegunEndsWhenItIsCancelled() async throws {
+        let first = occupy("R")
+        await hasBegun.wait()
+        first.cancel()
+        guard case .failure(let error as KerberosError) = await first.result else {
+            throw Unexpected("A cancelled load waited for its hash.")
+        }
+        #expect(error.isCancellation)
+        try await expectItsTurnLasts()
+    }
+
+    private func expectItsTurnLasts() async throws {
+        let second = Task { try await hash("R", until: deadline) }
+        #expect(try await eventually { await hashing.waiterCount == 1 })
+        #expect(begun.withLock { $0 } == 0)
+        mayEnd.signal()
+        #expect(try await second.value == 2)
     }
 
     @Test func oneWhoseTimeIsOverDoesNotBegin() async throws {

@@ -4,7 +4,8 @@ internal import SallyportCore
 /// An exchange of messages with KDCs that ends with a ticket. Without I/O. It has its own context.
 @safe
 final class KDCTalk: @unchecked Sendable {
-    // SAFETY: one task has it at a time, and waits for the end of each step, on whatever thread that runs.
+    // SAFETY: one task has it at a time, and waits for the end of each step, on whatever thread that runs. A task that
+    // gives up the wait does not use it again, so that the step alone does until it ends.
     enum Step: Sendable {
         case send([UInt8], realm: String)
         case done
