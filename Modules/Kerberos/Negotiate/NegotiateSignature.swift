@@ -56,7 +56,7 @@ actor NegotiateSignature: RequestSignature {
             // challenge too.
             guard wasAsked else { return response }
             // A gateway in front of the service may answer with an error without a proof; a successful answer needs the
-            // proof.
+            // proof. A proxy need not prove itself: many send no token with the answers that they pass on.
             guard kind == .proxy || response.head.status.code >= 400 else {
                 throw Self.failure("The server does not authenticate itself.")
             }
