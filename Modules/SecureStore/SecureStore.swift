@@ -46,19 +46,30 @@ public final class SecureStore: Sendable {
         let real = Files.realPath(path)
         try OpenDirectories.enter(real)
         do throws(StoreError) {
-            return try SecureStore(at: real, protectedBy: protector, options: options)
+            return try underLock(at: real, protectedBy: protector, options: options)
         } catch {
             OpenDirectories.leave(real)
             throw error
         }
     }
 
-    private init(
+    private static func underLock(
         at path: String, protectedBy protector: any KeyProtector, options: StoreOptions
+    ) throws(StoreError) -> SecureStore {
+        let lock = options.isReadOnly ? nil : try WriterLock(directory: path)
+        do throws(StoreError) {
+            return try SecureStore(at: path, under: lock, protectedBy: protector, options: options)
+        } catch {
+            lock?.leaveAsFound()
+            throw error
+        }
+    }
+
+    private init(
+        at path: String, under lock: WriterLock?, protectedBy protector: any KeyProtector, options: StoreOptions
     ) throws(StoreError) {
         self.path = path
         rotatesInBackground = options.rotatesInBackground
-        let lock = options.isReadOnly ? nil : try WriterLock(directory: path)
         if !options.isReadOnly, try StoreDirectory.finishInterrupted(path, protectedBy: protector),
             !options.createsIfMissing
         {

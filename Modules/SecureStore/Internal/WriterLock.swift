@@ -50,6 +50,10 @@ final class WriterLock: Sendable {
     /// check.
     func markClean() { ftruncate(descriptor, 0) }
 
+    /// Leaves the mark of the last writer, for a holder that has changed no record: a store that was closed stays one
+    /// that was closed, and any other is still checked by the next opening.
+    func leaveAsFound() { if wasClean { markClean() } }
+
     /// Whether the last writer did not close the store. While a writer is active, it has already handled that.
     static func wasLeftOpen(_ directory: String) -> Bool {
         let descriptor = unsafe open("\(directory)/\(fileName)", O_RDONLY | O_CLOEXEC)

@@ -64,7 +64,7 @@ extension SecureStore {
         try OpenDirectories.enter(real)
         defer { OpenDirectories.leave(real) }
         let lock = try WriterLock(directory: real)
-        defer { if lock.wasClean { lock.markClean() } }
+        defer { lock.leaveAsFound() }
         return try body(real)
     }
 

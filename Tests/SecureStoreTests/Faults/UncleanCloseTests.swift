@@ -128,6 +128,18 @@ import Testing
         #expect(try await store.verificationAfterUncleanClose()?.isSound == true)
     }
 
+    @Test func anOpeningThatFailsLeavesTheMarkOfACleanClose() async throws {
+        try await fixture.fill(1)
+        let other = try StoreFixture()
+        try await other.open().close()
+        let error = await #expect(throws: StoreError.self) {
+            try await SecureStore.open(at: fixture.directory, protectedBy: .keyFile(other.keyFile))
+        }
+        #expect(error?.code == .wrongKey)
+        let store = try await fixture.open()
+        #expect(store.recovery == nil)
+    }
+
     @Test func aStoreWithoutItsDataIsDamagedAndNotEmpty() async throws {
         let store = try await fixture.open()
         try await workload.perform(1, in: store)
