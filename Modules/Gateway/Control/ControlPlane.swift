@@ -72,9 +72,8 @@ struct ControlPlane: Sendable {
 
     private func reenroll(_ request: Request, _ context: ControlContext) async throws -> Response {
         let presented = try await presented(context)
-        guard await renewals.takes(presented.name.instance, at: data.clock()) else {
-            throw GatewayError(.limited, "More renewals than an instance needs.")
-        }
+        try await renewals.take(
+            presented.name.instance, at: data.clock(), or: "More renewals than an instance needs.")
         let chain = try await data.reenroll(presented, request: Self.body(of: request))
         logger.info("A certificate was renewed.", metadata: ["instance": "\(presented.name.instance)"])
         return try Self.certificates(Array(chain.prefix(1)))

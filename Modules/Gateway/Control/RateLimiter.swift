@@ -59,6 +59,14 @@ struct RateLimiter<Source: Hashable & Sendable>: Sendable {
         return left >= 1
     }
 
+    /// Counts a request that may be answered.
+    ///
+    /// - Throws: `limited` for one that may not, with the time to wait.
+    mutating func take(_ source: Source, at now: Date, or refusal: String) throws(GatewayError) {
+        guard !takes(source, at: now) else { return }
+        throw GatewayError(.limited, refusal, retryAfter: Int(wait(of: source, at: now).rounded(.up)))
+    }
+
     /// How many seconds another request must wait for its turn; nil if that is longer than `patience`, and then it is
     /// not counted.
     mutating func turn(of source: Source, within patience: Double, at now: Date) -> Double? {

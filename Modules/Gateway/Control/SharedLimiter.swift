@@ -13,9 +13,7 @@ actor SharedLimiter<Source: Hashable & Sendable> {
     ///
     /// - Throws: `limited` for one that may not, with the time to wait.
     func take(_ source: Source, at now: Date, or refusal: String) throws(GatewayError) {
-        guard !limiter.takes(source, at: now) else { return }
-        let wait = limiter.wait(of: source, at: now)
-        throw GatewayError(.limited, refusal, retryAfter: Int(wait.rounded(.up)))
+        try limiter.take(source, at: now, or: refusal)
     }
 
     /// How many seconds another request must wait for its turn; nil if that is longer than `patience`.

@@ -19,8 +19,8 @@ extension GatewayData {
         let id = presented.name.instance
         if admitted.ended == nil, admitted.version != chosen?.description {
             // The first one replaces none, and may be named by several requests at once.
-            guard admitted.version == nil || versionChanges.takes(id, at: now) else {
-                throw GatewayError(.limited, "The app asks for another version too often.")
+            if admitted.version != nil {
+                try versionChanges.take(id, at: now, or: "The app asks for another version too often.")
             }
             do { try await change(id, audit: nil) { $0.version = chosen?.description } } catch {
                 // A database of a later version takes no change from this gateway, but grants epochs: the app gets what

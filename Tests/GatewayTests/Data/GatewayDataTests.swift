@@ -436,9 +436,10 @@ extension GatewayData {
         for round in 0..<21 {
             _ = try await fixture.document(presented, version: round % 2 == 0 ? "1.0.0.0" : "9.0.0.0")
         }
-        await #expect { try await fixture.document(presented, version: "9.0.0.0") } throws: {
-            ($0 as? GatewayError)?.code == .limited
+        let error = await #expect(throws: GatewayError.self) {
+            try await fixture.document(presented, version: "9.0.0.0")
         }
+        #expect(error?.code == .limited && error?.retryAfter == 10)
         #expect(try await fixture.document(presented, version: "1.0.0.0").status == .active)
         fixture.advance(10)
         #expect(try await fixture.document(presented, version: "9.0.0.0").code == .appVersionNotEntitled)
