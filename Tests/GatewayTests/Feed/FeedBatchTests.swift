@@ -122,21 +122,21 @@ import Testing
         #expect(batches.count == 0)
     }
 
-    /// While no gateway answers: what is taken from the recorder, and what comes meanwhile.
+    /// While no gateway answers: the first event is about to be sent, and all others come meanwhile.
     @Test func whatWaitsIsBoundedAndTheLossIsTold() {
-        let recorder = AuditRecorder()
+        let recorder = AuditRecorder.ofRelay()
         var batches = AuditBatches()
-        note(AuditBuffer.limit + 5, in: recorder)
-        #expect(batches.next(from: recorder)?.lost == 5)
-        note(AuditBuffer.limit + 7, in: recorder)
-        #expect(batches.count == AuditBuffer.limit + 5)
+        note(1, in: recorder)
+        let first = batches.next(from: recorder)
+        note(32_768 + 7, in: recorder)
+        #expect(batches.next(from: recorder) == first && batches.count == 1)
         var (events, lost) = (0, 0)
         while let batch = batches.next(from: recorder) {
             #expect(batch.events.count <= FeedBatch.eventLimit)
             (events, lost) = (events + batch.events.count, lost + batch.lost)
             batches.taken()
         }
-        #expect(events == 2 * AuditBuffer.limit && lost == 12)
+        #expect(events == 1 + 32_768 && lost == 7)
     }
 
     @Test func theLongestBatchIsBelowTheLimitOfBytes() throws {

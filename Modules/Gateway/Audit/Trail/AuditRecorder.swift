@@ -11,12 +11,12 @@ final class AuditRecorder: Sendable {
     static let keepsNothing = AuditRecorder(keeps: false)
 
     private struct State {
-        var buffer = AuditBuffer()
+        var buffer: AuditBuffer
         /// How many events came so far.
         var count: Int64 = 0
     }
 
-    private let state = Lock(State())
+    private let state: Lock<State>
     /// How many of them are in the store.
     private let written = Board<Int64>(0)
     private let keeps: Bool
@@ -25,10 +25,17 @@ final class AuditRecorder: Sendable {
     let signals: AsyncStream<Void>
     private let signal: AsyncStream<Void>.Continuation
 
-    init(keeps: Bool = true, clock: @escaping @Sendable () -> Date = { Date() }) {
+    /// - Parameter limit: the most events that wait; further ones are lost, and counted.
+    init(
+        keeps: Bool = true, limit: Int = AuditBuffer.limit, clock: @escaping @Sendable () -> Date = { Date() }
+    ) {
         (self.keeps, self.clock) = (keeps, clock)
+        state = Lock(State(buffer: AuditBuffer(limit: limit)))
         (signals, signal) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
     }
+
+    /// Of a relay or a guard on a machine of its own.
+    static func ofRelay() -> AuditRecorder { AuditRecorder(limit: AuditBuffer.relayLimit) }
 
     /// - Parameter mayRepeat: whether an equal event at about the same time becomes one entry with this one.
     func note(_ event: AuditEvent, mayRepeat: Bool = false) {

@@ -2,7 +2,7 @@
 /// I/O.
 ///
 /// Bounded: while no gateway takes a batch, further events wait in the recorder, which loses what is beyond its limit,
-/// and counts it.
+/// and counts it. What was taken from the recorder before comes on top of that: one such limit at most.
 struct AuditBatches: Sendable {
     private let process = String(UInt64.random(in: .min ... .max), radix: 16)
     private var number: Int64 = 0

@@ -28,7 +28,7 @@ struct RelayRole: Service {
         let registry: PrometheusRegistry?
         let feed: Feed
         let follows: @Sendable (RelayFeed) -> Void
-        let audit = AuditRecorder()
+        let audit = AuditRecorder.ofRelay()
 
         var policy: FollowedPolicy { FollowedPolicy(current: current, lease: gate) }
     }
