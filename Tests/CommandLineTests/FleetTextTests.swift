@@ -1,8 +1,8 @@
 import FoundationEssentials
-import SallyportGateway
 import Testing
 
 @testable import SallyportCommandLine
+@testable import SallyportGateway
 
 /// What `gateway fleet` prints for people.
 @Suite struct FleetTextTests {
@@ -32,5 +32,22 @@ import Testing
         let lines = lines(revision: nil, fault: "The database cannot be reached.")
         #expect(lines[0] == "store     FAULT: The database cannot be reached.")
         #expect(lines[1] == "this one  has revision 7 in force")
+    }
+
+    @Test func aGuardThatLeavesTunnelsOpenIsNotInForce() {
+        let report = RelayReport(
+            inForce: 0, relays: 1, milliseconds: 5,
+            missing: [.init(name: "squid.example", silent: 3, leavesOpen: true)])
+        let text = RelayTable.text(of: report)
+        #expect(text.hasPrefix("in force at 0 of 1 relay after 5 ms; squid.example "))
+        #expect(text.hasSuffix("judges new tunnels by it, but open ones may go on"))
+    }
+
+    @Test func theListSaysOfAGuardThatItLeavesTunnelsOpen() {
+        var entry = AdministrationReply.RelayEntry(
+            name: "squid.example", cluster: "squid", port: nil, applied: 7, leavesOpen: true, silent: 3, id: "")
+        #expect(RelayTable.text(of: [entry]).contains("revision 7, new tunnels only"))
+        entry.leavesOpen = nil
+        #expect(RelayTable.text(of: [entry]).contains("revision 7  "))
     }
 }

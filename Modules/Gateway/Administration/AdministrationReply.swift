@@ -64,8 +64,10 @@ package enum AdministrationReply: Sendable, Hashable, Codable {
         package var cluster: String
         /// Where it listens; nil until it has followed the feed.
         package var port: UInt16?
-        /// The revision that is in force there; nil if this gateway has not heard of it.
+        /// The revision by which it judges; nil if this gateway has not heard of it.
         package var applied: Int64?
+        /// Whether tunnels may stay open there that are no longer allowed; nil for no.
+        package var leavesOpen: Bool?
         /// Milliseconds since it answered last; nil if it never did since this gateway runs.
         package var silent: Int64?
         package var id: String

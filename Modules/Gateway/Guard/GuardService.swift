@@ -28,6 +28,9 @@ package struct GuardService: Sendable {
     /// Judges the open tunnels, and returns then.
     func settled() async { await relayGuard.reconsider() }
 
+    /// Whether tunnels may stay open that the policy no longer allows.
+    var leavesTunnelsOpen: Bool { get async { await relayGuard.leavesTunnelsOpen } }
+
     /// The open tunnels that it judges.
     var tunnelCount: Int { get async { await relayGuard.tunnelCount } }
 

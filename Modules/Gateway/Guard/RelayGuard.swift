@@ -9,6 +9,10 @@ internal import SallyportSocketDiagnosis
 /// suspension between the two, so that a change of the policy finds either the tunnel or a question that comes after
 /// it.
 package actor RelayGuard {
+    /// Ends a connection.
+    typealias Ending =
+        @Sendable (_ sockets: inout SocketDiagnosis, _ connection: TCPConnection) throws(SocketDiagnosisError) -> Void
+
     /// How often it is looked for tunnels that have ended.
     static let interval: Duration = .seconds(5)
     /// The most rounds in which connections are ended that come while others are ended.
@@ -22,6 +26,7 @@ package actor RelayGuard {
     private let audit: AuditRecorder
     private let logger: Logger
     private var sockets: SocketDiagnosis
+    private let ending: Ending
     private var table: TunnelTable
     private var isEnding = false
     private let changes: AsyncStream<Void>
@@ -31,12 +36,14 @@ package actor RelayGuard {
     ///   - port: where the relay listens for TLS; connections at other ports are never ended. Nil to judge new tunnels
     ///     only.
     ///   - maximumTunnels: of one instance.
+    ///   - ending: ends the connection of a tunnel.
     init(
         policy: any RelayPolicy, endingTunnelsAt port: UInt16?, maximumTunnels: Int,
-        audit: AuditRecorder = .keepsNothing, logger: Logger
+        audit: AuditRecorder = .keepsNothing, logger: Logger, ending: @escaping Ending = RelayGuard.destroy
     ) throws(GatewayError) {
         self.policy = policy
         self.port = port
+        self.ending = ending
         self.audit = audit
         self.logger = logger
         table = TunnelTable(perInstance: maximumTunnels)
@@ -46,7 +53,16 @@ package actor RelayGuard {
         }
     }
 
+    private static func destroy(
+        _ sockets: inout SocketDiagnosis, _ connection: TCPConnection
+    ) throws(SocketDiagnosisError) {
+        try sockets.destroy(connection)
+    }
+
     var tunnelCount: Int { table.tunnels.count }
+
+    /// Whether tunnels may stay open that the policy no longer allows: none are ended here, or one could not be.
+    var leavesTunnelsOpen: Bool { port == nil || table.hasUnended }
 
     /// Judges the open tunnels again, within a second. Call it when the policy already uses the new rules.
     package nonisolated func policyChanged() { changed.yield() }
@@ -165,6 +181,8 @@ extension RelayGuard {
     func reconsider() async {
         await forEach { guardian, tunnel in
             let judgement = RelayJudgement(tunnel.client.reconsider(tunnel.target), of: tunnel.target)
+            // Noted again if it cannot be ended.
+            guardian.table.note(tunnel, isUnended: false)
             if let reason = judgement.refusal { guardian.end(tunnel, .withdrawn, because: reason) }
         }
     }
@@ -186,7 +204,8 @@ extension RelayGuard {
 
     /// A tunnel that cannot be ended stays in the table, and is tried again with the next change.
     private func end(_ tunnel: GuardedTunnel, _ result: Tunnel.Result, because reason: String) {
-        do { try sockets.destroy(tunnel.connection) } catch {
+        do { try ending(&sockets, tunnel.connection) } catch {
+            table.note(tunnel, isUnended: true)
             return logger.error(
                 "A foreign relay's tunnel cannot be ended.",
                 metadata: ["instance": "\(tunnel.instance)", "error": "\(error)"])

@@ -17,12 +17,23 @@ struct TunnelTable: Sendable {
 
     private(set) var tunnels: [SocketEnds: GuardedTunnel] = [:]
     private var counts: [String: Int] = [:]
+    /// Those that are no longer allowed, and could not be ended.
+    private var unended: Set<SocketEnds> = []
     private let limit: Int
     private let perInstance: Int
 
     init(limit: Int = Self.maximum, perInstance: Int) {
         self.limit = limit
         self.perInstance = perInstance
+    }
+
+    var hasUnended: Bool { !unended.isEmpty }
+
+    /// Notes whether a tunnel stays open that is no longer allowed. One that was removed is passed over.
+    mutating func note(_ tunnel: GuardedTunnel, isUnended: Bool) {
+        let ends = tunnel.connection.ends
+        guard tunnels[ends]?.connection == tunnel.connection else { return }
+        if isUnended { unended.insert(ends) } else { unended.remove(ends) }
     }
 
     /// Enters a tunnel; returns why it may not be opened if there are too many. On a connection that has one, it is in
@@ -41,6 +52,7 @@ struct TunnelTable: Sendable {
 
     private mutating func remove(_ ends: SocketEnds) {
         guard let tunnel = tunnels.removeValue(forKey: ends) else { return }
+        unended.remove(ends)
         let count = counts[tunnel.instance, default: 1] - 1
         counts[tunnel.instance] = count > 0 ? count : nil
     }

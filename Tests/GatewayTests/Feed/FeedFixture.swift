@@ -50,12 +50,15 @@ final class EnrolledRelay: Sendable {
     }
 
     /// Runs the relay for the time of `body`.
+    ///
+    /// - Parameter relayGuard: nil for a relay; else it is the guard of a foreign one.
     func run(
         lease: Duration = .seconds(300), metrics: Gateway.MetricsListener? = nil,
-        _ body: @Sendable (RunningRelay) async throws -> Void
+        as relayGuard: Gateway.RelayGuardSettings? = nil, _ body: @Sendable (RunningRelay) async throws -> Void
     ) async throws {
         var configuration = Gateway.Configuration.loopback
-        configuration.role = .relay
+        configuration.role = relayGuard == nil ? .relay : .guarding
+        configuration.relayGuard = relayGuard
         configuration.relayLease = lease
         configuration.metrics = metrics
         let gateway = try await Gateway(

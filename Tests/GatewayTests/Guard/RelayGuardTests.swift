@@ -132,6 +132,21 @@ struct RelayGuardTests {
         #expect(table.tunnels.count == 2)
     }
 
+    @Test func whatIsLeftOpenIsForgottenWithTheTunnel() throws {
+        var table = TunnelTable(perInstance: 5)
+        let ends = SocketEnds(local: SocketEnd(.v4(1), port: 1), remote: SocketEnd(.v4(2), port: 2))
+        let tunnel = GuardedTunnel(
+            client: try #require(policy.client(presenting: [])), target: try Endpoint("a.example:1"), instance: "one",
+            connection: try #require(TCPConnection(searching: ends)))
+        table.note(tunnel, isUnended: true)
+        #expect(!table.hasUnended)
+        #expect(table.add(tunnel) == nil)
+        table.note(tunnel, isUnended: true)
+        #expect(table.hasUnended)
+        #expect(table.remove(tunnel) == true)
+        #expect(!table.hasUnended)
+    }
+
     @Test func verdictsAndEndsAreRecordedOnce() async throws {
         let recorder = AuditRecorder()
         let relayGuard = try RelayGuard(
@@ -186,6 +201,27 @@ struct RelayGuardTests {
         policy.set(StubPolicy.denied)
         await relayGuard.reconsider()
         #expect(try await !client.isReset(within: .milliseconds(50)))
+        #expect(await relayGuard.leavesTunnelsOpen)
+    }
+
+    @Test func aTunnelThatCannotBeEndedIsToldOfUntilItIsEnded() async throws {
+        let isPermitted = Lock(false)
+        let relayGuard = try RelayGuard(
+            policy: policy, endingTunnelsAt: relay.port, maximumTunnels: 10, logger: Logger(label: "guard")
+        ) { (sockets: inout SocketDiagnosis, connection: TCPConnection) throws(SocketDiagnosisError) in
+            guard isPermitted.withLock({ $0 }) else { throw SocketDiagnosisError(EPERM) }
+            try sockets.destroy(connection)
+        }
+        let client = try GuardedClient(relay.port)
+        #expect(try await relayGuard.answer(question(client)) == .allowed(instance: "one"))
+        #expect(await !relayGuard.leavesTunnelsOpen)
+        policy.set(StubPolicy.denied)
+        await relayGuard.reconsider()
+        #expect(await relayGuard.leavesTunnelsOpen)
+        isPermitted.withLock { $0 = true }
+        await relayGuard.reconsider()
+        #expect(try await client.isReset(within: Soak.second))
+        #expect(await !relayGuard.leavesTunnelsOpen)
     }
 }
 

@@ -19,6 +19,7 @@ actor FeedHub {
 
     private struct Answer {
         var applied: Int64
+        var leavesOpen = false
         var echo: Int64
         var time: Instant
     }
@@ -130,7 +131,8 @@ extension FeedHub {
 
 extension FeedHub {
     func received(_ report: FeedReport, from relay: RelayIdentifier) {
-        answers[relay] = Answer(applied: report.applied, echo: report.echo, time: .now)
+        answers[relay] = Answer(
+            applied: report.applied, leavesOpen: report.leavesOpen ?? false, echo: report.echo, time: .now)
         answered.tell(())
     }
 
@@ -140,19 +142,23 @@ extension FeedHub {
             guard let answer = RelayIdentifier(entry.id).flatMap({ answers[$0] }) else { return entry }
             var entry = entry
             (entry.applied, entry.silent) = (answer.applied, answer.time.duration(to: .now).wholeMilliseconds)
+            entry.leavesOpen = answer.leavesOpen ? true : nil
             return entry
         }
     }
 
-    /// Waits until a revision is in force at all relays, or the time is over.
+    /// Waits until all relays judge by a revision, or the time is over.
+    ///
+    /// A guard that leaves tunnels open is not waited for any longer: the revision would not be in force there later
+    /// either.
     func report(on revision: Int64, since start: Instant) async -> RelayReport? {
         let relays = await data.relays.relays
         guard !relays.isEmpty else { return nil }
         let answered = answered.follow(buffering: .bufferingNewest(1)) { $0.yield() }
         // If they have it already, the next answer may be a second away.
-        if !self.missing(revision, relays).isEmpty {
+        if !isApplied(revision, at: relays) {
             _ = await untilDeadline(start.advanced(by: patience)) {
-                for await _ in answered where await self.missing(revision, relays).isEmpty { break }
+                for await _ in answered where await self.isApplied(revision, at: relays) { break }
             }
         }
         let missing = missing(revision, relays)
@@ -161,9 +167,19 @@ extension FeedHub {
             milliseconds: start.duration(to: .now).wholeMilliseconds, missing: missing)
     }
 
+    private func isApplied(_ revision: Int64, at relays: [RelayRecord]) -> Bool {
+        relays.allSatisfy { (answers[$0.id]?.applied ?? -1) >= revision }
+    }
+
     private func missing(_ revision: Int64, _ relays: [RelayRecord]) -> [RelayReport.Missing] {
-        relays.filter { (answers[$0.id]?.applied ?? -1) < revision }.map { relay in
-            .init(name: relay.name, silent: answers[relay.id]?.time.duration(to: .now).wholeMilliseconds)
+        relays.compactMap { relay in
+            let answer = answers[relay.id]
+            let isApplied = isApplied(revision, at: [relay])
+            let leavesOpen = answer?.leavesOpen ?? false
+            guard !isApplied || leavesOpen else { return nil }
+            return RelayReport.Missing(
+                name: relay.name, silent: answer?.time.duration(to: .now).wholeMilliseconds,
+                leavesOpen: isApplied ? true : nil)
         }
     }
 }
@@ -171,7 +187,7 @@ extension FeedHub {
 extension AdministrationReply.RelayEntry {
     init(_ relay: RelayRecord) {
         self.init(
-            name: relay.name, cluster: relay.cluster, port: relay.port, applied: nil, silent: nil,
+            name: relay.name, cluster: relay.cluster, port: relay.port, applied: nil, leavesOpen: nil, silent: nil,
             id: relay.id.description)
     }
 }

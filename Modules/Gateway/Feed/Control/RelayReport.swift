@@ -1,14 +1,19 @@
 internal import SallyportCore
 
-/// In how many relays a change is in force.
+/// In how many relays a change is in force, for open tunnels too.
 package struct RelayReport: Sendable, Hashable, Codable {
-    /// A relay that has not applied the change in time.
+    /// A relay that has not applied the change in time, or a guard that leaves tunnels open.
     package struct Missing: Sendable, Hashable, Codable {
         package var name: String
         /// Milliseconds since it answered last; nil if it never did since this gateway runs.
         package var silent: Int64?
 
-        package init(name: String, silent: Int64?) { (self.name, self.silent) = (name, silent) }
+        /// Whether new tunnels are judged by the change there, and open ones may go on all the same; nil for no.
+        package var leavesOpen: Bool?
+
+        package init(name: String, silent: Int64?, leavesOpen: Bool? = nil) {
+            (self.name, self.silent, self.leavesOpen) = (name, silent, leavesOpen)
+        }
     }
 
     package var inForce: Int

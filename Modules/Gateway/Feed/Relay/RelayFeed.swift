@@ -30,7 +30,7 @@ actor RelayFeed {
     }
     private var follower: FeedFollower
     private var choice: ControlChoice
-    /// What is in force, for open tunnels too.
+    /// By what tunnels are judged, and the open ones were.
     private let applied = Board<Int64>(0)
     private let keeper: FeedKeeper
     private var renewals: [FeedReport.Renewal] = []
@@ -250,11 +250,14 @@ extension RelayFeed {
         }
     }
 
-    private func report(to address: String) -> FeedReport? {
+    private func report(to address: String) async -> FeedReport? {
         guard isControl(address) else { return nil }
+        // Read in this order: a revision that is applied in between would else be reported without what it leaves open.
+        let applied = applied.value ?? 0
+        let leavesOpen = await parts.judge.leavesTunnelsOpen
         return FeedReport(
-            applied: applied.value ?? 0, echo: echo, port: port, renewals: renewals,
-            asks: questions.asks(address, after: heard.value))
+            applied: applied, echo: echo, port: port, renewals: renewals,
+            asks: questions.asks(address, after: heard.value), leavesOpen: leavesOpen ? true : nil)
     }
 
     private func reported(_ report: FeedReport, _ answer: FeedReportAnswer, to address: String) {
@@ -278,7 +281,7 @@ extension RelayFeed {
 extension RelayFeed {
     /// What metrics tell.
     struct Figures: Sendable {
-        /// The revision that is in force, for open tunnels too.
+        /// The revision by which tunnels are judged, and the open ones were.
         let revision: Int64
         /// How long the lease lasts without further word.
         let lease: Duration

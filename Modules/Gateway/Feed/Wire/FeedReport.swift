@@ -32,7 +32,7 @@ struct FeedReport: Sendable, Hashable, Codable {
     /// The most renewals of a report.
     static let renewalLimit = 256
 
-    /// What is in force at the relay, for open tunnels too; 0 for nothing.
+    /// By what the relay judges, and has judged its open tunnels; 0 for nothing.
     var applied: Int64
     /// A number of the relay's, which the next lines repeat.
     var echo: Int64
@@ -41,6 +41,9 @@ struct FeedReport: Sendable, Hashable, Codable {
     var renewals: [Renewal] = []
     /// Whether the gateway should ask its store for news before it answers.
     var asks = false
+    /// Whether tunnels may stay open that are no longer allowed, so that what takes something away is not in force for
+    /// them; nil for a relay, which ends them.
+    var leavesOpen: Bool?
 }
 
 struct FeedReportAnswer: Sendable, Hashable, Codable {
