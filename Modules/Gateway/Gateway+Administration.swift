@@ -166,7 +166,9 @@ extension Gateway {
         public let status: String
         /// When the gateway last authenticated a request of the instance; while its event stream is open, at most a
         /// minute ago. After a restart of the gateway, it may be an earlier contact until the next one: that of the
-        /// last change of the instance's record, or of its last configuration.
+        /// last change of the instance's record, or of its last configuration, which an app that runs fetches at half
+        /// of its lease. Contact at another gateway of the fleet counts as of then too; contact at a relay or a guard
+        /// on a machine of its own does not count.
         public let lastContact: Date
 
         init(_ entry: AdministrationReply.InstanceEntry) {

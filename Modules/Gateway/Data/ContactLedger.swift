@@ -6,8 +6,9 @@ internal import SallyportWire
 /// event stream.
 ///
 /// In memory: a write for each contact would cost a sync of the disk. The time goes into the instance's record with the
-/// next change of that record. The fetch of a configuration is such a change, unless the last one was less than a minute
-/// ago.
+/// next change of that record. The fetch of a configuration is such a change; where the store is the gateway's own,
+/// unless the last one was less than a minute ago. So other gateways of a fleet know of a contact as of the last
+/// configuration.
 ///
 /// A lock, because the relay answers on event loops, which cannot wait for the data's actor.
 final class ContactLedger: Sendable {

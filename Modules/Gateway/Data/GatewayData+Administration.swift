@@ -97,7 +97,7 @@ extension GatewayData {
         case .done(let revision, let edit):
             return await reply(edit).told(enforce(revision))
         case .unconfirmed(let ending):
-            return .needsConfirmation(ending.map(entry).sorted { $0.instance < $1.instance })
+            return .needsConfirmation(await entries(of: ending))
         }
     }
 }

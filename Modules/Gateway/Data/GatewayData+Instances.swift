@@ -50,7 +50,7 @@ extension GatewayData {
         }
         if withdrawal == .wipe, !confirmed, let record = instances[id] {
             try Self.check(record, admits: withdrawal)
-            return .needsConfirmation([entry(record)])
+            return .needsConfirmation(await entries(of: [record]))
         }
         let now = clock()
         let withdrawn: InstanceChange<Void> = try await commit(id, audit: note.owned(by: instances[id])) { record in

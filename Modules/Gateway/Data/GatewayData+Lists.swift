@@ -16,7 +16,7 @@ extension GatewayData {
         case .listRelays: .relays(relayEntries)
         case .listRealms:
             .realms(directory.realms.sorted { $0.key < $1.key }.map { .init(realm: $0.key, kdcs: $0.value) })
-        case .listInstances: .instances(instances.values.map(entry).sorted { $0.instance < $1.instance })
+        case .listInstances: .instances(await entries(of: Array(instances.values)))
         case .listKeys(let user): .accessKeys(try await accessKeys(of: user))
         case .listGateways: .gateways(try await gatewayEntries())
         case .showFleet: .fleet(await fleetEntry())
@@ -60,14 +60,21 @@ extension GatewayData {
         }
     }
 
-    func entry(_ record: InstanceRecord) -> AdministrationReply.InstanceEntry {
+    /// With what other gateways have heard of them, as far as the store answers.
+    func entries(of records: [InstanceRecord]) async -> [AdministrationReply.InstanceEntry] {
+        let noted = (try? await store.lastContacts()) ?? [:]
+        return records.map { entry($0, heardOf: noted[$0.name.instance]) }.sorted { $0.instance < $1.instance }
+    }
+
+    /// - Parameter noted: when the store has it that the instance was last heard of.
+    private func entry(_ record: InstanceRecord, heardOf noted: Date?) -> AdministrationReply.InstanceEntry {
         AdministrationReply.InstanceEntry(
             instance: record.name.instance.description, user: record.user,
             entitlement: record.name.entitlement.description, version: record.version ?? "",
-            status: status(of: record).rawValue, lastContact: lastContact(with: record))
+            status: status(of: record).rawValue, lastContact: max(lastContact(with: record), noted ?? .distantPast))
     }
 
-    /// When an instance was last authenticated: in this run of the gateway, or else by its stored record.
+    /// When an instance was last authenticated: in this run of the gateway, or else by its record.
     private func lastContact(with record: InstanceRecord) -> Date {
         max(contacts.last(with: record.name.instance) ?? .distantPast, record.lastSeen ?? record.activated)
     }

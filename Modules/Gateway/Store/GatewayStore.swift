@@ -77,6 +77,10 @@ protocol GatewayStore: AuditStore {
         of instance: InstanceIdentifier, atLeast least: Int64, seen: Date?
     ) async throws -> GrantedEpoch
 
+    /// When instances were last heard of, as gateways of the fleet have noted it without a revision. What this gateway
+    /// has read with their records may be older.
+    func lastContacts() async throws -> [InstanceIdentifier: Date]
+
     /// The greatest epoch of all instances' configurations, 0 if there are none: none that was taken before the call is
     /// greater, also if the configuration is still being signed.
     func newestEpoch() async throws -> Int64
@@ -144,6 +148,9 @@ protocol GatewayStore: AuditStore {
 
 extension GatewayStore {
     func warning() async -> String? { nil }
+
+    /// Where there is no other gateway, there is nothing to be learned.
+    func lastContacts() async throws -> [InstanceIdentifier: Date] { [:] }
 }
 
 /// A value and the revision that it came with.

@@ -159,6 +159,11 @@ final class FaultyStore: GatewayStore {
         try await store.nextEpoch(of: instance, atLeast: least, seen: seen)
     }
 
+    func lastContacts() async throws -> [InstanceIdentifier: Date] {
+        guard fault.withLock({ $0 }) == nil else { throw Self.failure }
+        return try await store.lastContacts()
+    }
+
     func newestEpoch() async throws -> Int64 {
         guard fault.withLock({ $0 }) == nil else { throw Self.failure }
         return try await store.newestEpoch()

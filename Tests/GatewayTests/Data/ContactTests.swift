@@ -61,6 +61,31 @@ extension DataFixture {
         #expect(try await fixture.lastContact(in: fixture.restarted()) == contact)
     }
 
+    @Test(.enabled(if: !TestFleet.isStandalone))
+    func contactAtAnotherGatewayCountsAsOfTheLastConfiguration() async throws {
+        let other = try await fixture.restarted()
+        fixture.advance(3600)
+        _ = try await fixture.document(instance)
+        let fetched = fixture.now
+        fixture.advance(30)
+        _ = try await fixture.data.admitted(instance)
+        // The database has whole milliseconds.
+        #expect(try await abs(fixture.lastContact(in: other).timeIntervalSince(fetched)) < 0.01)
+        #expect(try await fixture.lastContact() == fixture.now)
+        let id = instance.name.instance.description
+        guard case .needsConfirmation(let asked) = await other.perform(.withdraw(instance: id, .wipe, confirmed: false))
+        else { throw TestFailure("It is not asked.") }
+        #expect(asked.allSatisfy { abs($0.lastContact.timeIntervalSince(fetched)) < 0.01 })
+        await other.close()
+    }
+
+    @Test func whileTheStoreDoesNotAnswerTheListIsOfWhatIsKnownHere() async throws {
+        let activated = fixture.now
+        let (store, other) = try await fixture.faulty()
+        store.set(.fails)
+        #expect(try await fixture.lastContact(in: other) == activated)
+    }
+
     @Test func aWithdrawnInstanceThatAsksIsStillHeardOf() async throws {
         try await fixture.perform(.withdraw(instance: instance.name.instance.description, .wipe))
         fixture.advance(500)

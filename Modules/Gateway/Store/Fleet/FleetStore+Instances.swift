@@ -43,6 +43,18 @@ extension FleetStore {
         return granted
     }
 
+    func lastContacts() async throws -> [InstanceIdentifier: Date] {
+        let rows = try await database.transaction(.read) { transaction in
+            try await transaction.run("SELECT id, last_seen FROM instance WHERE last_seen IS NOT NULL", [])
+        }
+        var contacts: [InstanceIdentifier: Date] = [:]
+        for row in rows {
+            guard let id = InstanceIdentifier(try row.text(0)) else { continue }
+            contacts[id] = Date(milliseconds: try row.integer(1))
+        }
+        return contacts
+    }
+
     func newestEpoch() async throws -> Int64 {
         try await awaitTakenEpochs()
         return try await database.transaction(.read) { transaction in
