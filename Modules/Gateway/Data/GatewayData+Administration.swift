@@ -79,6 +79,7 @@ extension GatewayData {
     func preview(of declaration: Declaration, prune: Bool) throws -> [String] {
         let new = try directory.applying(declaration, prune: prune)
         try new.checkLengths(after: directory, authority: authorityLength)
+        try places.with(new).check(after: places)
         return directory.difference(to: new)
     }
 
@@ -87,10 +88,11 @@ extension GatewayData {
         _ note: AuditNote, _ edit: @escaping @Sendable (Directory) throws -> DirectoryEdit,
         reply: (DirectoryEdit) -> AdministrationReply
     ) async throws -> AdministrationReply {
-        let authority = authorityLength
+        let (authority, places) = (authorityLength, places)
         let checked: @Sendable (Directory) throws -> DirectoryEdit = { directory in
             let edited = try edit(directory)
             try edited.directory.checkLengths(after: directory, authority: authority)
+            try places.with(edited.directory).check(after: places.with(directory))
             return edited
         }
         switch try await store.revise(knownDirectory, instances, at: clock(), audit: note, checked) {

@@ -50,6 +50,10 @@ package actor GatewayData {
     private(set) var identities: OwnIdentities
     /// Of the fleet, this one included once it has listened.
     private(set) var gateways: [GatewayRecord] = [] { didSet { readyTokenKeys = makeReadyTokenKeys() } }
+    /// Those that are silent. Known only while apps cannot be told of all relays.
+    var silentGateways: Set<GatewayIdentifier> = [] {
+        didSet { if silentGateways != oldValue { revision += 1 } }
+    }
     var tokenKeys: TokenKeys { didSet { readyTokenKeys = makeReadyTokenKeys() } }
     private(set) var readyTokenKeys: ReadyTokenKeys
     /// The published state; kept up to date once it was asked for.

@@ -31,7 +31,12 @@ extension GatewayData {
         let record = RelayRecord(
             id: id, name: host.bareText, cluster: request.cluster, added: clock(),
             serials: [CertificateAuthority.serial(ofDER: Array(certificates.client))])
-        let trouble = try await reviseRelays(note.with(.target, record.name)) { try $0.add(record) }
+        let places = places
+        let trouble = try await reviseRelays(note.with(.target, record.name)) { table in
+            let before = places.with(table)
+            try table.add(record)
+            try places.with(table).check(after: before)
+        }
         let invitation = try RelayInvitation(id: id, certificates: certificates, controls: controls).text
         let invited = AdministrationReply.InvitedRelay(
             invitation: invitation, name: record.name, cluster: record.cluster)

@@ -58,7 +58,7 @@ struct RelayRecord: Sendable, Hashable, Codable {
 
 /// The relays of a fleet: one record, which changes rarely.
 struct RelayTable: Sendable, Hashable, Codable {
-    /// With a gateway's own, as many as one cluster may have.
+    /// In all clusters. How many one cluster may have, ``ClusterPlaces`` says.
     static let limit = 63
 
     var relays: [RelayRecord] = []
