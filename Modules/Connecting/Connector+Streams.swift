@@ -142,7 +142,9 @@ extension Connector {
     private nonisolated func confirm(
         _ way: Way, to endpoint: Endpoint, with settings: ConnectionSettings
     ) throws(LoadError) {
-        try confirm(way, OpenConnection(to: endpoint, through: way.relay?.cluster, tlsVersion: nil))
+        let open = OpenConnection(
+            to: endpoint, through: way.relay?.cluster, tlsVersion: nil, needsRule: settings.scope.needsRule)
+        try confirm(way, open)
         try settings.permission?.check()
     }
 }

@@ -1,4 +1,5 @@
 package import SallyportCore
+internal import SallyportTransport
 
 /// How a server is reached, according to the policy and the settings at one moment.
 package struct Way: Sendable {
@@ -44,6 +45,7 @@ extension Connector {
         }
         let answer = try gate.way(
             to: endpoint, isSecure: isSecure, offering: allowedVersions(for: endpoint.host, settings))
+        if settings.scope.needsRule, let unnamed = answer.decision.unnamedAddress { throw LoadError(unnamed) }
         return Way(answer: answer, versions: answer.versions)
     }
 

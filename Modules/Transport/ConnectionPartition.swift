@@ -11,6 +11,9 @@ package struct ConnectionPartition: Sendable, Hashable {
         case control(UInt64)
         /// A question to a relay whether it is there, by its number.
         case relayQuestion(UInt64)
+
+        /// Whether an address is reached only while a rule names it; see ``UnnamedAddress``.
+        package var needsRule: Bool { self == .door }
     }
 
     package var scope: Scope

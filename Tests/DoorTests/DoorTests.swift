@@ -317,6 +317,20 @@ struct DoorTests {
         await app.door.shutdown()
     }
 
+    @Test func anAddressIsLeftOnceNoRuleNamesIt() async throws {
+        let server = try world.mirror(isSecure: false)
+        let address = try Endpoint("127.0.0.1:\(server.port)")
+        world.gate.route(by: RoutingTable(servers: [.init(address, route: .direct)], default: .direct))
+        let app = try await DoorApp(in: world)
+        let (byAddress, byName) = (try app.tunnel(to: "\(address)"), try app.tunnel(to: "\(server.named)"))
+        world.gate.route(by: RoutingTable(default: .direct))
+        #expect(byAddress.readAll().isEmpty)
+        #expect(try await app.record().end == "unknownAddress")
+        byName.send("on")
+        #expect(byName.read(exactly: 2) == Array("on".utf8))
+        await app.door.shutdown()
+    }
+
     // MARK: Faults
 
     @Test func aRelayThatDiesInTheMiddleResetsTheProgram() async throws {

@@ -9,16 +9,19 @@ package struct OpenConnection: Sendable, Hashable {
     /// The authorities by which the relay was trusted, DER; empty if that is not known.
     package let authorities: [[UInt8]]
     /// The TLS version negotiated with the server; nil without TLS, and before the handshake.
-    package let tlsVersion: TLSVersion?
+    package var tlsVersion: TLSVersion?
     /// The address that a direct connection leads to, or its proxy's address. Nil before the connection is open, and
     /// for a relayed one: the relay judges addresses itself.
     package let peer: Endpoint?
+    /// Whether it may lead to an address only while a rule names that; see ``UnnamedAddress``.
+    package let needsRule: Bool
 
     package init(
         to endpoint: Endpoint, through cluster: String?, relay: Endpoint? = nil, trustedBy authorities: [[UInt8]] = [],
-        tlsVersion: TLSVersion?, peer: Endpoint? = nil
+        tlsVersion: TLSVersion?, peer: Endpoint? = nil, needsRule: Bool = false
     ) {
         self.peer = peer
+        self.needsRule = needsRule
         self.endpoint = endpoint
         self.cluster = cluster
         self.relay = relay
@@ -39,6 +42,7 @@ extension AccessGate {
         } catch {
             return LoadError(error)
         }
+        if open.needsRule, let unnamed = access.decision.unnamedAddress { return LoadError(unnamed) }
         if access.relay == nil, open.cluster == nil { return judge(open, by: access.decision) }
         let clusters = [access.relay, access.secondary].compactMap(\.self)
         guard let cluster = clusters.first(where: { $0.cluster == open.cluster }) else {

@@ -39,8 +39,7 @@ extension Visit {
         do throws(LoadError) {
             result = .open(try await stream(to: request.target))
         } catch {
-            result = .refused(
-                isUnknown(request.target, error) ? .addressLiteral("\(request.target)") : DoorRefusal(error))
+            result = .refused(DoorRefusal(error))
         }
         await door.endOpening()
         return result

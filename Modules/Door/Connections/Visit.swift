@@ -121,43 +121,13 @@ struct Visit: Sendable {
         }
     }
 
-    /// Whether a way was refused for an address that no rule names.
-    func isUnknown(_ target: Endpoint, _ error: LoadError) -> Bool {
-        guard case .address = target.host else { return false }
-        if error.underlying is UnknownLiteral { return true }
-        guard case .denied(let decision)? = (error.underlying as? AccessDenied)?.reason else { return false }
-        return decision.rule == .default
-    }
-
-    /// Refuses an address that no rule of the policy names: the program has probably looked up a name itself, so that the
-    /// rules for names would not apply.
     func stream(to target: Endpoint) async throws(LoadError) -> ByteStream {
-        let settings = services.settings
-        if case .address = target.host {
-            let way = try services.connector.way(to: target, isSecure: false, with: settings)
-            try check(target, isLedBy: way.decision)
-        }
         var request = TunnelRequest(to: target, isSecure: false)
         request.connectTimeout = services.connectTimeout
         request.idleTimeout = services.idleTimeout
         let questions = ConnectionQuestions(principal: .instance, logger: services.logger)
-        let stream = try await services.connector.stream(request, with: settings, asking: questions)
-        do throws(LoadError) {
-            // The policy may have changed in between, and lead the address by default on the same way.
-            try check(target, isLedBy: stream.decision)
-        } catch {
-            stream.reset()
-            throw error
-        }
-        return stream
+        return try await services.connector.stream(request, with: services.settings, asking: questions)
     }
-
-    private func check(_ target: Endpoint, isLedBy decision: RouteDecision?) throws(LoadError) {
-        guard case .address = target.host, decision?.rule == .default else { return }
-        throw LoadError(.refusedByPolicy, at: .routing, "No rule names the address.", underlying: UnknownLiteral())
-    }
-
-    private struct UnknownLiteral: Error {}
 
     // MARK: Bytes
 

@@ -67,8 +67,12 @@ struct DoorRefusal: Sendable, Equatable {
 }
 
 extension DoorRefusal {
-    /// The refusal for a way that could not be opened.
+    /// The refusal for a way that could not be opened, or that was ended.
     init(_ error: LoadError) {
+        if let unnamed = Self.unnamedAddress(in: error) {
+            self = .unknownAddress(unnamed)
+            return
+        }
         typealias Kind = ProxyStatus.ErrorType
         let name = "\(error.code)"
         switch error.code {
@@ -89,6 +93,13 @@ extension DoorRefusal {
         }
     }
 
+    /// The address that no rule names, if a way was refused or ended for that.
+    private static func unnamedAddress(in error: LoadError) -> UnnamedAddress? {
+        if let unnamed = error.underlying as? UnnamedAddress { return unnamed }
+        guard case .denied(let decision)? = (error.underlying as? AccessDenied)?.reason else { return nil }
+        return decision.unnamedAddress
+    }
+
     static let notAdmitted = DoorRefusal(
         "notAdmitted", "This door is for another user of the machine.", .forbidden, socks: .notAllowed,
         error: ProxyStatus.ErrorType.requestDenied)
@@ -100,10 +111,10 @@ extension DoorRefusal {
         socks: .notAllowed)
     static let tooSlow = DoorRefusal("tooSlow", "The program did not say in time where its connection leads.")
 
-    static func addressLiteral(_ target: String) -> DoorRefusal {
+    private static func unknownAddress(_ unnamed: UnnamedAddress) -> DoorRefusal {
         DoorRefusal(
             "unknownAddress",
-            "No rule of the policy names the address \(target). Let the program hand over the server's name instead of "
+            "No rule of the policy names the address \(unnamed.endpoint). Let the program hand over the server's name instead of "
                 + "looking it up itself (curl: socks5h:// in place of socks5://).",
             .forbidden, socks: .notAllowed, error: ProxyStatus.ErrorType.requestDenied)
     }

@@ -140,11 +140,9 @@ extension Pool {
 
     var idleHTTP1Connections: [OpenConnection] {
         idle.all.map { connection in
-            OpenConnection(
-                to: connection.origin.endpoint, through: configuration.path.relay?.cluster, relay: connection.relay,
-                trustedBy: configuration.path.relay?.authorities ?? [],
-                tlsVersion: connection.tlsFacts.flatMap { TLSVersion(openSSL: $0.version) },
-                peer: configuration.path.addresses == nil ? nil : connection.peer)
+            configuration.path.openConnection(
+                to: connection.origin.endpoint, by: connection.relay,
+                tlsVersion: connection.tlsFacts.flatMap { TLSVersion(openSSL: $0.version) }, peer: connection.peer)
         }
     }
 }

@@ -116,26 +116,22 @@ final class Pool: DescriptorHandler, TurnObserver {
 
     /// The connection that a member has or waits for, for a policy's decision.
     func openConnection(of member: any PoolMember) -> OpenConnection {
-        let access = configuration.path.relay
-        return OpenConnection(
-            to: member.attempt.endpoint, through: access?.cluster,
-            relay: access == nil ? nil : relay(of: member.attempt),
-            trustedBy: access?.authorities ?? [], tlsVersion: member.tlsVersion,
-            peer: configuration.path.addresses == nil ? nil : member.attempt.connection?.peer)
+        let path = configuration.path
+        return path.openConnection(
+            to: member.attempt.endpoint, by: path.relay == nil ? nil : relay(of: member.attempt),
+            tlsVersion: member.tlsVersion, peer: member.attempt.connection?.peer)
     }
 
     /// The connections that no member uses. For those with TLS, the lowest version that the path offers is assumed.
     var idleConnections: [OpenConnection] {
         // libcurl does not say through which of the path's relays its own lead.
-        let access = configuration.path.relay
-        let relays: [Endpoint?] = access?.relays.map(\.endpoint) ?? [nil]
+        let path = configuration.path
+        let relays: [Endpoint?] = path.relay?.relays.map(\.endpoint) ?? [nil]
         return idleHTTP1Connections
             + sockets.idleOrigins.flatMap { origin in
                 relays.map { relay in
-                    OpenConnection(
-                        to: origin.endpoint, through: access?.cluster, relay: relay,
-                        trustedBy: access?.authorities ?? [],
-                        tlsVersion: origin.isSecure ? configuration.path.versions.minimum : nil)
+                    path.openConnection(
+                        to: origin.endpoint, by: relay, tlsVersion: origin.isSecure ? path.versions.minimum : nil)
                 }
             }
     }

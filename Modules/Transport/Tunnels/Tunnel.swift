@@ -25,10 +25,9 @@ package final class Tunnel: ByteChannel {
 
     /// The connection, for a policy's decision.
     package var openConnection: OpenConnection {
-        let version = facts.tls.flatMap { TLSVersion(openSSL: $0.version) }
-        return OpenConnection(
-            to: endpoint, through: connection.cluster, relay: connection.relay, trustedBy: connection.authorities,
-            tlsVersion: version, peer: connection.peer)
+        var open = connection
+        open.tlsVersion = facts.tls.flatMap { TLSVersion(openSSL: $0.version) }
+        return open
     }
 
     /// The next available bytes; nil once the server has ended its side.

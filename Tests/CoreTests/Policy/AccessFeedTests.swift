@@ -243,6 +243,21 @@ import Testing
         #expect(gate.judge(outside) == nil)
     }
 
+    @Test func anAddressThatNeedsARuleIsLeftWithIt() throws {
+        let gate = StubGate()
+        let address = try Self.endpoint("192.0.2.1:443")
+        let own = OpenConnection(to: address, through: nil, tlsVersion: nil)
+        let direct = OpenConnection(to: address, through: nil, tlsVersion: nil, needsRule: true)
+        gate.route(by: RoutingTable(servers: [.init(address, route: .direct)], default: .direct))
+        #expect(gate.judge(direct) == nil)
+        gate.route(by: RoutingTable(default: .direct))
+        #expect(gate.judge(direct)?.underlying is UnnamedAddress)
+        #expect(gate.judge(own) == nil)
+        let relayed = OpenConnection(to: address, through: "main", tlsVersion: nil, needsRule: true)
+        try gate.route(by: RoutingTable(default: .relay(cluster: "main")), relay: Self.relay("main"))
+        #expect(gate.judge(relayed)?.code == .refusedByPolicy)
+    }
+
     @Test func aChangeBetweenTheQuestionAndTheConnectionIsFound() throws {
         let gate = StubGate()
         let server = try Self.endpoint("a.example:443")
