@@ -72,6 +72,21 @@ struct AdmissionTests {
         #expect(isOpen && isClosed)
     }
 
+    /// As for a door in a user namespace that does not map the program's user.
+    @Test func theNumberThatManyUsersHaveIsNoUser() throws {
+        let listener = try ListeningSocket(.loopback(), isForAll: false)
+        defer { listener.close() }
+        let client = try DoorClient(to: listener.place)
+        let connection = accept(listener.descriptor, nil, nil)
+        var pair: [Int32] = [-1, -1]
+        #expect(socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0, &pair) == 0)
+        defer { for descriptor in pair + [connection] { close(descriptor) } }
+        var users = PeerUsers(overflow: geteuid())
+        #expect(users.visitor(at: connection, overTCP: true) == .unknown)
+        #expect(users.visitor(at: pair[0], overTCP: false) == .unknown)
+        withExtendedLifetime(client) {}
+    }
+
     @Test func aUnixSocketNamesTheUserThatConnected() throws {
         var pair: [Int32] = [-1, -1]
         #expect(socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0, &pair) == 0)

@@ -434,7 +434,7 @@ struct DoorTests {
                 if number % 2: one.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
                 one.close()
             """
-        let other = ["setpriv", "--reuid", "65534", "--clear-groups", "/usr/bin/python3", "-c", script]
+        let other = ["setpriv", "--reuid", "65532", "--clear-groups", "/usr/bin/python3", "-c", script]
         let outcome = try await ChildProcess("/usr/bin/env", other + ["\(port)", "\(server.port)", "\(count)"])
             .outcome(within: .seconds(50))
         #expect(outcome.status == 0, "\(outcome.error)")

@@ -15,7 +15,7 @@ struct OtherUsersTests {
     ///
     /// - Parameter then: what it does with the connections, which are in `held`.
     private func stranger(
-        _ number: UInt32 = 65534, at place: DoorPlace, connecting count: Int, then end: String
+        _ number: UInt32 = 65532, at place: DoorPlace, connecting count: Int, then end: String
     ) throws -> ChildProcess {
         guard case .tcp(_, let port) = place else { throw Unexpected("\(place) has no port.") }
         let script = """
@@ -70,7 +70,7 @@ struct OtherUsersTests {
             .outcome(within: .seconds(30))
         #expect(other.output == "20\n", "\(other.error)")
         #expect(try await eventually { app.records.count == 20 })
-        #expect(app.records.allSatisfy { $0.end == "notAdmitted" && $0.user == 65534 })
+        #expect(app.records.allSatisfy { $0.end == "notAdmitted" && $0.user == 65532 })
         client.send("\(try server.named) HTTP/1.1\r\n\r\n")
         #expect(client.head().hasPrefix("HTTP/1.1 200 "))
         await app.door.shutdown()
@@ -96,7 +96,7 @@ struct OtherUsersTests {
         let app = try await narrowDoor(dismissalTime: DoorLimits().dismissalTime)
         let other = try stranger(at: app.places[0], connecting: 100, then: "time.sleep(60)")
         #expect(try await eventually { app.records.count == 100 }, "\(other.error)")
-        #expect(app.records.allSatisfy { $0.end == "notAdmitted" && $0.form == nil && $0.user == 65534 })
+        #expect(app.records.allSatisfy { $0.end == "notAdmitted" && $0.form == nil && $0.user == 65532 })
         other.signal(SIGKILL)
         _ = try await other.outcome()
         await app.door.shutdown()
@@ -109,7 +109,7 @@ struct OtherUsersTests {
         let client = try await ownProgram(at: app)
         let other = try stranger(at: app.places[0], connecting: 20, then: "time.sleep(60)")
         #expect(try await eventually { app.records.count == 18 }, "\(other.error)")
-        #expect(app.records.allSatisfy { $0.end == "tooSlow" && $0.user == 65534 })
+        #expect(app.records.allSatisfy { $0.end == "tooSlow" && $0.user == 65532 })
         client.send("\(try server.named) HTTP/1.1\r\n\r\n")
         #expect(client.head().hasPrefix("HTTP/1.1 200 "))
         other.signal(SIGKILL)
@@ -122,11 +122,11 @@ struct OtherUsersTests {
         let server = try world.mirror(isSecure: false)
         let app = try await narrowDoor(credential: DoorCredential())
         let client = try await ownProgram(at: app)
-        let first = try stranger(65534, at: app.places[0], connecting: 20, then: "time.sleep(60)")
+        let first = try stranger(65532, at: app.places[0], connecting: 20, then: "time.sleep(60)")
         #expect(try await eventually { app.records.count == 18 }, "\(first.error)")
         let second = try stranger(65533, at: app.places[0], connecting: 20, then: "time.sleep(60)")
         #expect(try await eventually { app.records.count == 38 }, "\(second.error)")
-        #expect(app.records.filter { $0.user == 65534 }.count == 19, "The user who has most gives way.")
+        #expect(app.records.filter { $0.user == 65532 }.count == 19, "The user who has most gives way.")
         #expect(app.records.allSatisfy { $0.end == "tooSlow" && $0.user != geteuid() })
         #expect(await app.door.connectionCount == 3)
         client.send("\(try server.named) HTTP/1.1\r\n\r\n")

@@ -1,5 +1,6 @@
 internal import CDoor
 internal import Glibc
+internal import SallyportBase
 
 /// Asks the kernel which user is at the other end of a connection.
 ///
@@ -7,12 +8,19 @@ internal import Glibc
 /// is connected and has an inode. The kernel reports closed sockets, which have none, as those of user 0; and a socket that
 /// is about to connect from the port of one that was closed is another program's. A program that has ended its side,
 /// perhaps before the door took the connection, still counts. Unix sockets: SO_PEERCRED (unix(7)).
+///
+/// Users of another user namespace have one number in common in both answers: see ``OverflowUser``.
 struct PeerUsers: ~Copyable {
     /// Negative if the kernel gives none.
     private let netlink: Int32
     private var questions: UInt32 = 0
+    private let overflow: UInt32?
 
-    init() { netlink = sallyport_socket_owner_open() }
+    /// - Parameter overflow: the number that names no user; nil if each names one.
+    init(overflow: UInt32? = OverflowUser.number()) {
+        self.overflow = overflow
+        netlink = sallyport_socket_owner_open()
+    }
 
     deinit { if netlink >= 0 { close(netlink) } }
 
@@ -26,7 +34,7 @@ struct PeerUsers: ~Copyable {
         var owner = sallyport_socket_owner()
         let result = unsafe sallyport_socket_owner_of_peer(netlink, connection, questions, &owner)
         guard result == 0, owner.is_connected != 0, owner.inode != 0 else { return .unknown }
-        return .user(owner.user)
+        return visitor(owner.user)
     }
 
     /// Whether a connection was reset; at a Unix socket, whether the program at the other end has closed it.
@@ -48,6 +56,8 @@ struct PeerUsers: ~Copyable {
 
     private func unixVisitor(at connection: Int32) -> Visitor {
         var user: UInt32 = 0
-        return unsafe sallyport_unix_peer(connection, &user) == 0 ? .user(user) : .unknown
+        return unsafe sallyport_unix_peer(connection, &user) == 0 ? visitor(user) : .unknown
     }
+
+    private func visitor(_ user: UInt32) -> Visitor { user == overflow ? .unknown : .user(user) }
 }

@@ -2,7 +2,8 @@
 enum Visitor: Sendable, Hashable {
     /// A process of this user.
     case user(UInt32)
-    /// The kernel reports no user: the other end is closed, or is in another network namespace.
+    /// The kernel reports no user: the other end is closed, is in another network namespace, or is a program of a user
+    /// who has no number here.
     case unknown
 
     var number: UInt32? { if case .user(let number) = self { number } else { nil } }

@@ -17,15 +17,23 @@ struct GuardListener: Sendable {
         let relayGuard: RelayGuard
         let logger: Logger
         private let users: Set<UInt32>
+        private let overflow: UInt32?
         private let open = Atomic(0)
 
-        init(_ relayGuard: RelayGuard, users: Set<UInt32>, logger: Logger) {
+        /// - Parameter overflow: the number that names no user; nil if each names one.
+        init(
+            _ relayGuard: RelayGuard, users: Set<UInt32>, overflow: UInt32? = OverflowUser.number(), logger: Logger
+        ) {
             self.relayGuard = relayGuard
             self.users = users
+            self.overflow = overflow
             self.logger = logger
         }
 
-        func isAllowed(_ user: UInt32) -> Bool { user == 0 || user == getuid() || users.contains(user) }
+        func isAllowed(_ user: UInt32) -> Bool {
+            guard user != overflow else { return false }
+            return user == 0 || user == getuid() || users.contains(user)
+        }
 
         /// Counts one more connection; false at the limit.
         func begin() -> Bool {

@@ -64,6 +64,10 @@ import Testing
         let services = GuardListener.Services(relayGuard, users: [33], logger: Logger(label: "guard"))
         #expect(services.isAllowed(33) && services.isAllowed(0) && services.isAllowed(getuid()))
         #expect(!services.isAllowed(65_533))
+        // Of another user namespace.
+        let inside = GuardListener.Services(
+            relayGuard, users: [33, 65_534], overflow: 65_534, logger: Logger(label: "guard"))
+        #expect(inside.isAllowed(33) && !inside.isAllowed(65_534))
     }
 
     @Test func withoutAGuardNothingIsAllowed() async throws {
