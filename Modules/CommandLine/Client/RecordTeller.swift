@@ -15,12 +15,12 @@ struct RecordTeller: Sendable {
     }
 
     func tell(_ record: LoadRecord) {
-        if isVerbose {
-            Workplace.$current.withValue(workplace) {
+        Workplace.$current.withValue(workplace) {
+            if isVerbose {
                 for line in RecordText.lines(of: record) { StandardStreams.error(line) }
             }
+            file?.append(record.json)
         }
-        file?.append(record.json)
     }
 }
 

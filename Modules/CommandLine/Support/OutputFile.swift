@@ -5,34 +5,48 @@ import SallyportBase
 
 /// The output for a body that is not downloaded into a file: standard output, a device, a pipe, or nothing.
 final class OutputFile: Sendable {
-    private let number: Int32?
-    private let isOwned: Bool
+    private enum Place {
+        case nowhere
+        case standardOutput(Int32)
+        case file(WritableFile)
+    }
 
-    /// `-` is standard output; nil is nowhere.
-    init(_ path: String?) throws {
-        isOwned = path != nil && path != "-"
-        guard let path else {
-            number = nil
-            return
-        }
-        let opened = try path == "-" ? Workplace.current.output : Self.opened(path)
-        guard opened >= 0 else { throw Self.failure(path, errno) }
-        number = opened
+    private let place: Place
+
+    /// `-` is standard output; nil is nowhere. Waits for the reader of a FIFO.
+    init(_ path: String?) throws(CommandFailure) {
+        place =
+            switch path {
+            case nil: .nowhere
+            case "-"?: .standardOutput(Workplace.current.output)
+            case let path?: .file(try Self.opened(path))
+            }
     }
 
     /// A path of a descriptor of this process, such as `/dev/stdout`, is that descriptor. Opened by its path, a file would
     /// be written from its beginning, over what the shell or this process has written to it.
-    private static func opened(_ path: String) throws(CommandFailure) -> Int32 {
+    private static func opened(_ path: String) throws(CommandFailure) -> WritableFile {
         let place = try Workplace.current.path(path)
-        if let descriptor = ProcessPath.descriptor(of: place) { return fcntl(descriptor, F_DUPFD_CLOEXEC, 0) }
-        return open(place, O_WRONLY | O_CLOEXEC)
+        do throws(WritableFile.Failure) {
+            if let descriptor = ProcessPath.descriptor(of: place) { return try WritableFile(copyOf: descriptor) }
+            return try WritableFile(place)
+        } catch {
+            throw failure(path, error.number)
+        }
     }
 
-    deinit { if isOwned, let number { close(number) } }
-
-    func write(_ bytes: [UInt8]) throws {
-        guard let number, !StandardStreams.write(bytes, to: number) else { return }
-        throw Self.unwritten(errno)
+    func write(_ bytes: [UInt8]) throws(CommandFailure) {
+        switch place {
+        case .nowhere: return
+        case .standardOutput(let number):
+            guard StandardStreams.write(bytes, to: number) else { throw Self.unwritten(errno) }
+        case .file(let file):
+            do throws(WritableFile.Failure) {
+                try file.write(bytes)
+            } catch {
+                throw Self.unwritten(error.number)
+            }
+        }
     }
 
     static func unwritten(_ number: Int32) -> CommandFailure {

@@ -62,10 +62,26 @@ struct Workplace: Sendable {
     ///
     /// - Returns: false if the command is another process's that has left, or has ended. A read would then wait for
     ///   later input, and take what is typed at that terminal for other programs.
-    func hasInput(at stream: Int32) -> Bool {
+    func hasInput(at stream: Int32) -> Bool { isWanted(awaiting: POLLIN, at: stream) }
+
+    /// Waits until something can be written to a file, or its reader has left.
+    ///
+    /// - Returns: false as ``hasInput(at:)`` does.
+    func hasRoom(at file: Int32) -> Bool { isWanted(awaiting: POLLOUT, at: file) }
+
+    /// Waits for a moment.
+    ///
+    /// - Returns: false as ``hasInput(at:)`` does.
+    func isWanted(afterMilliseconds time: Int32) -> Bool { isWanted(awaiting: 0, at: -1, for: time) }
+
+    /// - Parameter time: in milliseconds; negative for no limit.
+    private func isWanted(awaiting events: Int32, at file: Int32, for time: Int32 = -1) -> Bool {
         // The system takes no notice of a negative number.
-        var places = [stream, streams?.connection ?? -1].map { pollfd(fd: $0, events: Int16(POLLIN), revents: 0) }
-        while poll(&places, nfds_t(places.count), -1) < 0 {
+        var places = [
+            pollfd(fd: file, events: Int16(events), revents: 0),
+            pollfd(fd: streams?.connection ?? -1, events: Int16(POLLIN), revents: 0),
+        ]
+        while poll(&places, nfds_t(places.count), time) < 0 {
             guard errno == EINTR else { return true }
         }
         return places[1].revents == 0
@@ -78,8 +94,13 @@ struct Workplace: Sendable {
     /// full: the command does not wait for that, since it would hold a thread that the connections of other programs
     /// need.
     func write(_ bytes: [UInt8], to descriptor: Int32) {
-        guard let streams else { return writeNow(bytes, to: descriptor) }
-        streams.writing.enqueue { [self] in writeNow(bytes, to: descriptor) }
+        inTurn { [self] in writeNow(bytes, to: descriptor) }
+    }
+
+    /// Makes a call that writes, after all that was written before. Returns at once if the command is another process's.
+    func inTurn(_ write: @escaping @Sendable () -> Void) {
+        guard let streams else { return write() }
+        Self.$current.withValue(self) { streams.writing.enqueue(write) }
     }
 
     private func writeNow(_ bytes: [UInt8], to descriptor: Int32) {

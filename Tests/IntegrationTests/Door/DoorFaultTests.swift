@@ -207,6 +207,38 @@ import Testing
         #expect(try await door.close() == 0)
     }
 
+    /// A FIFO may never be read either, and a record is told on a thread that serves connections.
+    @Test func commandsWhoseRecordsAreNotReadLeaveTheDoorToOthers() async throws {
+        let world = try await DoorWorld.start()
+        let door = try await world.openDoor()
+        let url = "\(world.inside.url)/report.txt"
+        var (waiting, readers): ([ChildProcess], [Int32]) = ([], [])
+        defer { for reader in readers { close(reader) } }
+        let filling = [UInt8](repeating: 0, count: Int(PIPE_BUF))
+        for number in 0..<ProcessInfo.processInfo.activeProcessorCount {
+            let fifo = world.site.folder.file("fifo\(number)")
+            try #require(mkfifo(fifo, 0o600) == 0)
+            let reader = open(fifo, O_RDWR | O_NONBLOCK | O_CLOEXEC)
+            readers.append(reader)
+            while write(reader, filling, filling.count) > 0 {}
+            waiting.append(
+                try ChildProcess(
+                    Programs.built("sallyport"),
+                    [
+                        "fetch", url, "--store", world.store, "--ca", world.inside.authorityFile, "--record", fifo,
+                    ]))
+        }
+        #expect(try await eventually { world.inside.log.count == waiting.count })
+        let fetched = try await world.site.fetch(
+            url, world.store, "--ca", world.inside.authorityFile, limit: .seconds(30))
+        #expect(fetched.status == 0 && fetched.output == "The figures of today.\n", "\(fetched.error)")
+        for command in waiting {
+            #expect(command.isRunning)
+            command.signal(SIGINT)
+        }
+        #expect(try await door.close() == 0)
+    }
+
     /// Opens a FIFO once a reader has opened it.
     private func writer(of fifo: String) async throws -> Int32 {
         for _ in 0..<2_000 {
