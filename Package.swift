@@ -528,7 +528,8 @@ let package = Package(
         tests(
             "Door",
             dependencies: [
-                "SallyportBase", "SallyportConnecting", "SallyportCore", "SallyportDoor", "SallyportLoading", .logging,
+                "SallyportBase", "SallyportConnecting", "SallyportCore", "SallyportDoor", "SallyportLoading",
+                "SallyportTransport", .logging,
             ]),
         tests(
             "Socket",
@@ -571,8 +572,7 @@ let package = Package(
                 "SallyportBase", "SallyportConnecting", "SallyportCore", "SallyportLoading", "SallyportCache",
                 "SallyportCommandLine", "SallyportCookies", "SallyportDoor", "SallyportSecureStore", "SallyportGateway",
                 "SallyportURLLoading", "SallyportAuthorization", "SallyportAuthToken", "SallyportReachability",
-                .arguments,
-                .configuration, .httpTypes,
+                "SallyportTransport", .arguments, .configuration, .httpTypes,
             ],
             exclude: ["Messages/messages.txt"]),
         tests(

@@ -87,6 +87,15 @@ struct OpeningTests {
         await app.door.shutdown()
     }
 
+    @Test func aServerThatDoesNotAnswerInTimeIsATimeOut() async throws {
+        let app = try await DoorApp(in: world) { $0.limits.connectTimeout = .milliseconds(200) }
+        let client = try app.visit()
+        client.send("CONNECT localhost:\(silent.port) HTTP/1.1\r\n\r\n")
+        let answer = client.text()
+        #expect(answer.hasPrefix("HTTP/1.1 504 ") && answer.contains("error=connection_timeout"), "\(answer)")
+        await app.door.shutdown()
+    }
+
     @Test func theQueueHasATimeLimit() async throws {
         let app = try await narrowDoor(queueTimeout: .milliseconds(100))
         let first = try await programThatWaits(at: app)

@@ -1,5 +1,6 @@
 internal import SallyportCore
 internal import SallyportLoading
+internal import SallyportTransport
 internal import SallyportWire
 
 /// The reason why a door refuses a connection, and the answer in each protocol.
@@ -75,6 +76,15 @@ extension DoorRefusal {
         }
         typealias Kind = ProxyStatus.ErrorType
         let name = "\(error.code)"
+        if let refusal = error.underlying as? RelayRefusal {
+            self.init(name, error.message, of: refusal)
+            return
+        }
+        // Neither the server nor a relay answered in time, which the code does not say.
+        if error.underlying is ConnectTimeout {
+            self.init(name, error.message, .gatewayTimeout, socks: .hostUnreachable, error: Kind.connectionTimeout)
+            return
+        }
         switch error.code {
         case .refusedByPolicy, .withdrawn, .notAuthorized:
             self.init(name, error.message, .forbidden, socks: .notAllowed, error: Kind.requestDenied)
@@ -86,10 +96,32 @@ extension DoorRefusal {
             self.init(name, error.message, .gatewayTimeout, socks: .hostUnreachable, error: Kind.connectionTimeout)
         case .relayUnreachable:
             self.init(name, error.message, .badGateway, socks: .networkUnreachable, error: Kind.destinationUnavailable)
-        case .relayRefused:
-            self.init(name, error.message, .badGateway, socks: .hostUnreachable, error: Kind.destinationUnavailable)
         default:
             self.init(name, error.message, .badGateway, error: Kind.proxyInternalError)
+        }
+    }
+
+    /// The program is told what the relay says of the policy and of the server.
+    private init(_ name: String, _ message: String, of refusal: RelayRefusal) {
+        typealias Kind = ProxyStatus.ErrorType
+        if refusal.isByPolicy {
+            self.init(name, message, .forbidden, socks: .notAllowed, error: refusal.error ?? Kind.requestDenied)
+            return
+        }
+        let reply: SOCKSReply =
+            switch refusal.error {
+            case Kind.connectionRefused: .refused
+            case Kind.connectionLimitReached: .failure
+            default: .hostUnreachable
+            }
+        switch refusal.status {
+        case 503:
+            self.init(
+                name, message, .serviceUnavailable, socks: reply, error: refusal.error ?? Kind.destinationUnavailable)
+        case 504:
+            self.init(name, message, .gatewayTimeout, socks: reply, error: refusal.error ?? Kind.connectionTimeout)
+        default:
+            self.init(name, message, .badGateway, socks: reply, error: refusal.error ?? Kind.destinationUnavailable)
         }
     }
 
@@ -114,8 +146,8 @@ extension DoorRefusal {
     private static func unknownAddress(_ unnamed: UnnamedAddress) -> DoorRefusal {
         DoorRefusal(
             "unknownAddress",
-            "No rule of the policy names the address \(unnamed.endpoint). Let the program hand over the server's name instead of "
-                + "looking it up itself (curl: socks5h:// in place of socks5://).",
+            "No rule of the policy names the address \(unnamed.endpoint). Let the program hand over the server's name "
+                + "instead of looking it up itself (curl: socks5h:// in place of socks5://).",
             .forbidden, socks: .notAllowed, error: ProxyStatus.ErrorType.requestDenied)
     }
 }

@@ -83,7 +83,8 @@ struct ErrorMap {
             let detail = answer.proxyStatus.map { ", \($0)" } ?? ""
             return LoadError(
                 .relayRefused, at: .relayConnect, "The relay answered CONNECT with \(answer.status)\(detail).",
-                underlying: RelayRefusal(answer))
+                underlying: RelayRefusal(
+                    status: answer.status, proxyStatus: answer.proxyStatus, retryAfter: answer.retryAfter))
         }
         if code == CURLE_OPERATION_TIMEDOUT {
             return LoadError(.idleTimeout, at: .relayConnect, "The relay did not answer CONNECT in time.")
@@ -130,4 +131,6 @@ struct ErrorMap {
 
 /// No server answered within the time limit for connecting: the underlying error of `cannotConnect` and
 /// `relayUnreachable`.
-package struct ConnectTimeout: Error, Sendable, Hashable {}
+package struct ConnectTimeout: Error, Sendable, Hashable {
+    package init() {}
+}

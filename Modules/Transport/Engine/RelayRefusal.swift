@@ -9,43 +9,40 @@ package struct RelayRefusal: Error, Sendable, Hashable {
     package let status: Int
     /// The field of that name (RFC 9209).
     package let proxyStatus: String?
+    /// The error type (RFC 9209 §2.3) that the relay has given; nil for none.
+    package let error: String?
     /// For how long the relay that refused is tried last, because it cannot open tunnels itself; nil if nothing says
     /// that it is the reason.
     package let avoidance: Duration?
 
-    init(_ answer: RelayAnswer) {
-        (status, proxyStatus) = (answer.status, answer.proxyStatus)
-        let isOwn = answer.error.map(Self.ownErrors.contains) ?? false
-        let isAvoided = answer.status == 503 && (isOwn || answer.retryAfter != nil)
-        avoidance = isAvoided ? min(answer.retryAfter ?? FailoverOrder.penalty, Self.longestAvoidance) : nil
+    /// - Parameter retryAfter: the value of that field, if it is a number of seconds.
+    package init(status: Int, proxyStatus: String?, retryAfter: Duration? = nil) {
+        (self.status, self.proxyStatus) = (status, proxyStatus)
+        error = proxyStatus.flatMap(Self.errorType)
+        let isOwn = error.map(Self.ownErrors.contains) ?? false
+        let isAvoided = status == 503 && (isOwn || retryAfter != nil)
+        avoidance = isAvoided ? min(retryAfter ?? FailoverOrder.penalty, Self.longestAvoidance) : nil
     }
 
     /// The relay's own time-out.
     package var isTimeout: Bool { status == 504 }
     /// Whether the relay's policy forbids the connection.
     package var isForbidden: Bool { status == 403 }
+    /// Whether the policy forbids the connection, or the address to which the server's name leads.
+    package var isByPolicy: Bool { isForbidden || error == "destination_ip_prohibited" }
 
     /// Whether another relay may open the tunnel that this one does not. One that answers 503 and says no more, as Squid
     /// and Apache do of a server too, is no reason to avoid it.
-    var isWorthAnotherRelay: Bool { status == 503 && !(proxyStatus.map(Self.blamesServer) ?? false) }
-
-    private static func blamesServer(_ proxyStatus: String) -> Bool {
-        RelayAnswer.error(in: proxyStatus) == "destination_unavailable"
-    }
+    var isWorthAnotherRelay: Bool { status == 503 && error != "destination_unavailable" }
 
     /// The error types (RFC 9209 §2.3) of a proxy that cannot serve now.
     private static let ownErrors: Set<String> = [
         "connection_limit_reached", "proxy_internal_error", "proxy_configuration_error",
     ]
-}
-
-extension RelayAnswer {
-    /// The error type that the proxy has given.
-    fileprivate var error: String? { proxyStatus.flatMap(Self.error) }
 
     /// The error type of the last member of `Proxy-Status`, which is of the proxy that answered (RFC 9209 §2); nil also for
     /// a value that is no list.
-    fileprivate static func error(in proxyStatus: String) -> String? {
+    private static func errorType(in proxyStatus: String) -> String? {
         var parser = StructuredFieldValueParser(Array(proxyStatus.utf8))
         guard case .item(let item)? = try? parser.parseListFieldValue().last else { return nil }
         switch item.rfc9651Parameters["error"] {
