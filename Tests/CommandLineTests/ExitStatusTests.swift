@@ -2,6 +2,7 @@ import ArgumentParser
 import SallyportCore
 import SallyportGateway
 import SallyportSecureStore
+import SallyportTransport
 import Testing
 
 @testable import SallyportCommandLine
@@ -14,6 +15,21 @@ import Testing
     ])
     func loadErrorsHaveTheirExitStatus(code: LoadError.Code, status: Int) {
         #expect(CommandFailure(LoadError(code, "It failed.")).status.rawValue == Int32(status))
+    }
+
+    /// The relay speaks for the policy and for the server.
+    @Test(arguments: [(403, 77), (502, 69), (503, 69), (504, 69), (400, 76), (407, 76), (500, 76)])
+    func aRelaysRefusalHasTheExitStatusOfItsReason(answer: Int, status: Int) {
+        let refusal = RelayRefusal(status: answer, proxyStatus: nil)
+        let error = LoadError(.relayRefused, at: .relayConnect, "It refused.", underlying: refusal)
+        #expect(CommandFailure(error).status.rawValue == Int32(status))
+    }
+
+    /// The relay answers 502 then.
+    @Test func anAddressThatTheRelayMustNotReachIsDeniedByPolicy() {
+        let refusal = RelayRefusal(status: 502, proxyStatus: "sallyport;error=destination_ip_prohibited")
+        let error = LoadError(.relayRefused, at: .relayConnect, "It refused.", underlying: refusal)
+        #expect(CommandFailure(error).status == .notAuthorized)
     }
 
     @Test(arguments: [

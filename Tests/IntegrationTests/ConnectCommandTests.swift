@@ -80,7 +80,7 @@ import Testing
         closed.stop()
         try await site.admin("server", "add", "127.0.0.1:\(port)", "--app", Site.app)
         let refused = try await connect("127.0.0.1:\(port)", store, "--json")
-        #expect(refused.status == 76)
+        #expect(refused.status == 69)
         #expect(try refused.failure().name == "relayRefused")
         for arguments in [["nonsense"], ["a:0"], ["a:1", "--alpn", "x"], ["a:1", "--idle-timeout", "0"]] {
             let usage = try await ChildProcess(

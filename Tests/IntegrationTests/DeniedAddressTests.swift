@@ -32,6 +32,7 @@ import Testing
         let outcome = try await site.fetch("https://\(Self.name)/", store, "--json")
         let failure = try outcome.failure()
         #expect(failure.name == "relayRefused" && failure.message.contains("destination_ip_prohibited"))
+        #expect(outcome.status == 77)
         let rule = address.hasPrefix("198") ? "network 198.18.0.0/24" : "cloud metadata"
         #expect(failure.message.contains("denied address: \(rule)"), "\(failure)")
         let literal = try await site.fetch("https://\(address)/", store, "--json")

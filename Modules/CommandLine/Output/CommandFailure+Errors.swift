@@ -6,6 +6,7 @@ import SallyportCore
 import SallyportDoor
 import SallyportGateway
 import SallyportSecureStore
+import SallyportTransport
 import SallyportWire
 
 #if Kerberos
@@ -65,12 +66,13 @@ extension CommandFailure {
         // What the gate says of this is for apps, which call it.
         let message = denied?.reason == .notAuthorized ? "\(error.code): The app is not authorized." : "\(error)"
         self.init(
-            Self.status(of: error.code), code: code?.rawValue, name: code?.name ?? "\(error.code)", message,
+            Self.status(of: error), code: code?.rawValue, name: code?.name ?? "\(error.code)", message,
             hint: Self.hint(for: error.code, code))
     }
 
-    private static func status(of code: LoadError.Code) -> ExitStatus {
-        switch code {
+    private static func status(of error: LoadError) -> ExitStatus {
+        if let refusal = error.underlying as? RelayRefusal { return status(of: refusal) }
+        return switch error.code {
         case .notAuthorized, .withdrawn, .refusedByPolicy, .disabled: .notAuthorized
         case .cannotFindHost, .cannotConnect, .connectionLost, .relayUnreachable, .proxyUnreachable,
             .idleTimeout, .resourceTimeout:
@@ -80,6 +82,12 @@ extension CommandFailure {
         case .cancelled, .internalFailure, .handlerFailed, .backgroundUnsupported, .sessionInvalidated: .software
         default: .protocolError
         }
+    }
+
+    /// A relay speaks for the policy, or for the server behind it.
+    private static func status(of refusal: RelayRefusal) -> ExitStatus {
+        if refusal.isByPolicy { return .notAuthorized }
+        return [502, 503, 504].contains(refusal.status) ? .unavailable : .protocolError
     }
 
     private static func hint(for code: LoadError.Code, _ result: ResultCode?) -> String? {
