@@ -201,10 +201,9 @@ public actor Door: InstancePart {
         let isTCP = listener.socket.isTCP
         let limits = configuration.limits
         guard entries.count < limits.connections, counts[visitor, default: 0] < limits.connectionsPerUser else {
-            services.logger.info(
-                "door: too many connections", metadata: ["user": "\(visitor.number.map { "\($0)" } ?? "unknown")"])
             close(descriptor)
-            return
+            let record = DoorRecord(place: "\(listener.socket.place)", user: visitor.number)
+            return tell(record, .tooManyConnections(of: visitor), listener.target == nil ? nil : .forward)
         }
         if isTCP {
             var yes: Int32 = 1

@@ -24,7 +24,8 @@ public struct DoorRecord: Sendable, Hashable, Codable {
     /// Bytes from the server to the program.
     public var received = 0
     /// `complete`; the code of a `LoadError`; or why the door itself refused: `notAdmitted`,
-    /// `credentialMissing`, `credentialRefused`, `originForm`, `unknownAddress`, `tooSlow` and others.
+    /// `credentialMissing`, `credentialRefused`, `originForm`, `unknownAddress`, `tooSlow`, `tooManyConnections` and
+    /// others.
     public var end: String = "complete"
 
     init(place: String, user: UInt32?) {

@@ -399,6 +399,8 @@ struct DoorTests {
         let open = try (0..<3).map { _ in try app.tunnel(to: "\(server.named)") }
         #expect(throws: (any Error).self) { try app.tunnel(to: "\(server.named)") }
         #expect(await app.door.connectionCount == 3)
+        let record = try await app.record()
+        #expect(record.end == "tooManyConnections" && record.user == geteuid() && record.place == "\(app.places[0])")
         open[0].endSending()
         #expect(open[0].readAll().isEmpty)
         #expect(try await eventually { await app.door.connectionCount == 2 })

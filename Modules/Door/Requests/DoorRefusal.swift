@@ -141,6 +141,14 @@ extension DoorRefusal {
     static let credentialRefused = DoorRefusal(
         "credentialRefused", "The credential is not the one of this door.", .proxyAuthenticationRequired,
         socks: .notAllowed)
+    /// No answer is sent.
+    static func tooManyConnections(of visitor: Visitor) -> DoorRefusal {
+        let user = visitor.number.map { "user \($0)" } ?? "users whom the kernel does not name"
+        return DoorRefusal(
+            "tooManyConnections", "Too many connections are open, in all or of \(user).", .serviceUnavailable,
+            error: ProxyStatus.ErrorType.connectionLimitReached)
+    }
+
     static let tooSlow = DoorRefusal("tooSlow", "The program did not say in time where its connection leads.")
 
     private static func unknownAddress(_ unnamed: UnnamedAddress) -> DoorRefusal {
