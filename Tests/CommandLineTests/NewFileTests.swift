@@ -29,6 +29,32 @@ import Testing
         #expect(mode == 0o600)
     }
 
+    /// A command that is killed in the middle leaves nothing in the way of the next one.
+    @Test func aFileHasItsNameOnceItIsWhole() throws {
+        func names() throws -> [String] { try FileManager.default.contentsOfDirectory(atPath: folder.path) }
+        let draft = try DraftFile(folder.file("a.key"), mode: 0o600)
+        try draft.write(Array("key".utf8))
+        #expect(try names().isEmpty)
+        try draft.publish()
+        #expect(try names() == ["a.key"] && content("a.key") == "key")
+        draft.keep()
+    }
+
+    @Test func aFileThatIsNotKeptIsRemoved() throws {
+        func publish(_ isKept: Bool) throws {
+            let draft = try DraftFile(folder.file("a.key"), mode: 0o600)
+            try draft.write(Array("key".utf8))
+            try draft.publish()
+            if isKept { draft.keep() }
+        }
+        try publish(false)
+        #expect(content("a.key") == nil)
+        try publish(true)
+        #expect(content("a.key") == "key")
+        #expect(throws: CommandFailure.self) { try publish(false) }
+        #expect(content("a.key") == "key", "Another's file stays.")
+    }
+
     /// An export of the audit trail that fails half-way must not be taken for the whole trail.
     @Test func aFileThatIsWrittenInPartsHasThemOnceAllAreWritten() throws {
         let path = folder.file("trail.jsonl")

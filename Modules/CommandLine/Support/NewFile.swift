@@ -1,6 +1,6 @@
 import Glibc
 
-/// Files that a command creates.
+/// Files that a command creates. A command that fails, or is killed, leaves none that is not whole (``DraftFile``).
 enum NewFile {
     /// Writes a file that must not exist yet.
     ///
@@ -13,34 +13,23 @@ enum NewFile {
 
     /// Writes files that must not exist yet: all of them or, if one cannot be written, none.
     static func write(_ files: [(text: String, path: String, mode: mode_t)]) throws(CommandFailure) {
-        var written: [String] = []
-        do throws(CommandFailure) {
-            for file in files {
-                try write(file.text, to: file.path, mode: file.mode)
-                written.append(try Workplace.current.path(file.path))
-            }
-        } catch {
-            for place in written { unlink(place) }
-            throw error
+        var drafts: [DraftFile] = []
+        for file in files {
+            let draft = try DraftFile(file.path, mode: file.mode)
+            try draft.write(Array(file.text.utf8))
+            drafts.append(draft)
         }
+        for draft in drafts { try draft.publish() }
+        for draft in drafts { draft.keep() }
     }
 
-    /// Writes a file that must not exist yet. One that cannot be written whole is removed.
+    /// Writes a file that must not exist yet.
     static func write(
         _ bytes: [UInt8], to path: String, mode: mode_t, ofSecret option: String? = nil
     ) throws(CommandFailure) {
-        let place = try Workplace.current.path(path)
-        let number = open(place, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode)
-        guard number >= 0 else {
-            let (reason, subject) = (SystemText.of(errno), option.map { "The file of \($0)" } ?? path)
-            throw CommandFailure(.inputOutput, name: "file", "\(subject) cannot be made: \(reason).")
-        }
-        defer { close(number) }
-        guard StandardStreams.write(bytes, to: number), fsync(number) == 0 else {
-            let failure = CommandFailure(
-                .inputOutput, name: "file", "\(path) cannot be written: \(SystemText.of(errno)).")
-            unlink(place)
-            throw failure
-        }
+        let draft = try DraftFile(path, mode: mode, ofSecret: option)
+        try draft.write(bytes)
+        try draft.publish()
+        draft.keep()
     }
 }

@@ -4,7 +4,7 @@ import SallyportBase
 import TestSupport
 import Testing
 
-/// The renaming of files that are complete.
+/// The names of files that are complete.
 @Suite struct DurableNameTests {
     private let folder: TemporaryDirectory
 
@@ -26,12 +26,24 @@ import Testing
         #expect(content("file.part") == "new")
     }
 
-    /// Its directory cannot be opened, and so not be synced.
     @Test(.enabled(if: geteuid() != 0, "Root may open every directory."))
-    func aNameThatCannotBeMadeDurableIsAnError() throws {
+    func aDirectoryThatThisUserMayNotReadIsNotSynced() throws {
         try folder.write("new", to: "file.part")
         chmod(folder.path, 0o300)
         defer { chmod(folder.path, 0o700) }
-        #expect(DurableName.rename(folder.file("file.part"), to: folder.file("file")) == EACCES)
+        #expect(DurableName.rename(folder.file("file.part"), to: folder.file("file")) == 0)
+        #expect(content("file") == "new")
+    }
+
+    @Test func aFileWithoutANameGetsOneThatIsFree() throws {
+        // `O_TMPFILE`, which Swift's Glibc module leaves out.
+        let descriptor = open(folder.path, O_RDWR | O_DIRECTORY | 0o20_000_000, 0o600)
+        try #require(descriptor >= 0)
+        defer { close(descriptor) }
+        try folder.write("other", to: "taken")
+        #expect(write(descriptor, "new", 3) == 3)
+        #expect(DurableName.link(descriptor, as: folder.file("taken")) == EEXIST)
+        #expect(DurableName.link(descriptor, as: folder.file("file")) == 0)
+        #expect(content("taken") == "other" && content("file") == "new")
     }
 }
