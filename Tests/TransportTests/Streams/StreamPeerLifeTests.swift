@@ -211,7 +211,9 @@ import Testing
     }
 
     @Test func thoseWhoWaitLearnOfTheEnd() async throws {
-        let (server, peer, _, first) = try await busy()
+        let (server, peer, go, first) = try await busy()
+        // The server's thread ends then.
+        defer { go.withLock { $0 = true } }
         defer { withExtendedLifetime(server) {} }
         let request = try fixture.request()
         let second = Task { try await peer.body(request) }
