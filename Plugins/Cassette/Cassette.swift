@@ -106,14 +106,26 @@ extension Cassette {
     /// ``CassetteSettings/bodyLimit``.
     ///
     /// - Throws: `LoadError`: while recording, that of the load itself; `handlerFailed` with a ``CassetteError`` as the
-    ///   underlying error if the cassette is the cause, such as `notRecorded`.
+    ///   underlying error if the cassette is the cause, such as `notRecorded`, or `tooLarge` for a body above the
+    ///   limit.
     public nonisolated func load(_ request: LoadRequest, into response: ResponseWriter) async throws {
-        let body = try await request.body?.collect(upTo: settings.bodyLimit)
+        var body: [UInt8]?
+        if let given = request.body { body = try await collect(given) }
         if isRecording {
             try await record(request, body, response)
         } else {
             try await play(request, body, response)
         }
+    }
+
+    private nonisolated func collect(_ body: RequestBody) async throws(LoadError) -> [UInt8] {
+        let limit = settings.bodyLimit
+        var bytes: [UInt8] = []
+        try await body.read { (chunk) throws(LoadError) in
+            guard bytes.count + chunk.count <= limit.bytes else { throw CassetteError.tooLong(limit).loadError }
+            bytes += chunk
+        }
+        return bytes
     }
 
     private nonisolated func play(_ request: LoadRequest, _ body: [UInt8]?, _ response: ResponseWriter) async throws {
@@ -209,7 +221,7 @@ private actor CopiedBody: BodySource {
         bytes += chunk
         guard bytes.count <= limit.bytes else {
             source.discard()
-            throw CassetteError(.tooLarge, "A body is longer than \(limit), which is not recorded.").loadError
+            throw CassetteError.tooLong(limit).loadError
         }
         return chunk
     }

@@ -48,6 +48,11 @@ public struct CassetteError: CodedError, Sendable {
         public var description: String { value.rawValue }
     }
 
+    /// Of a request or of an answer.
+    static func tooLong(_ limit: ByteCount) -> CassetteError {
+        CassetteError(.tooLarge, "A body is longer than \(limit), which is not recorded.")
+    }
+
     /// The load error with this as its underlying error.
     var loadError: LoadError { LoadError(.handlerFailed, at: .routing, "\(self)", underlying: self) }
 }
