@@ -97,7 +97,8 @@ struct Workplace: Sendable {
         inTurn { [self] in writeNow(bytes, to: descriptor) }
     }
 
-    /// Makes a call that writes, after all that was written before. Returns at once if the command is another process's.
+    /// Makes a call that writes, after all that was written before. Returns at once if the command is another
+    /// process's.
     func inTurn(_ write: @escaping @Sendable () -> Void) {
         guard let streams else { return write() }
         Self.$current.withValue(self) { streams.writing.enqueue(write) }
