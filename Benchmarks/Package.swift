@@ -26,7 +26,6 @@ let package = Package(
                 .product(name: "SallyportBase", package: "sallyport"),
                 .product(name: "SallyportCore", package: "sallyport"),
                 .product(name: "SallyportLoading", package: "sallyport"),
-                .product(name: "SallyportURLLoading", package: "sallyport"),
                 .product(name: "SallyportEventLoop", package: "sallyport"),
                 .product(name: "SallyportCache", package: "sallyport"),
                 .product(name: "SallyportCookies", package: "sallyport"),

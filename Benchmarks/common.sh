@@ -96,8 +96,8 @@ enrol() {
     python3 "$here/enroll.py" "$1/link.json" "$1" "$control"
 }
 
-# start_web: nginx on loopback, with files of three sizes and a folder that takes uploads; the ports for HTTP and HTTPS, by
-# the way that is taken to them, are in `web`.
+# start_web: nginx on loopback, with files of three sizes, one more that may be stored, and a folder that takes uploads; the
+# ports for HTTP and HTTPS, by the way that is taken to them, are in `web`.
 declare -A web=()
 start_web() {
     local key
@@ -106,6 +106,7 @@ start_web() {
     # The server gave up being root.
     chmod 777 "$work/uploads"
     head -c 128 /dev/urandom > "$work/www/small"
+    head -c 16384 /dev/urandom > "$work/www/16k"
     head -c 1048576 /dev/urandom > "$work/www/1m"
     head -c 104857600 /dev/urandom > "$work/www/100m"
     cat > "$work/nginx.conf" <<CONF
@@ -122,6 +123,7 @@ http {
         listen 127.0.0.1:${web[direct_http2]} ssl http2;
         root $work/www; add_header Cache-Control no-store;
         client_max_body_size 0; client_body_buffer_size 256k;
+        location = /16k { add_header Cache-Control max-age=2147483648; }
         location = /put { dav_methods PUT; root $work/uploads; }
     }
 }

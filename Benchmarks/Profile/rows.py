@@ -44,7 +44,8 @@ def listing():
 
 
 def needs(row):
-    return [server for server, key in (("web", "load"), ("sockets", "socket")) if key in row]
+    keys = {"web": ("load", "cached"), "sockets": ("socket",)}
+    return [server for server in keys if any(key in row for key in keys[server])]
 
 
 def main():

@@ -144,7 +144,9 @@ struct ProfileScriptTests {
     @Test func aRowNamesTheServersThatItNeeds() async throws {
         #expect(try await python("rows.py", ["needs", "get-32/curl"]).output == "web\n")
         #expect(try await python("rows.py", ["needs", "1m-relay/loop"]).output == "web\n")
+        #expect(try await python("rows.py", ["needs", "cache-hit"]).output == "web\n")
         #expect(try await python("rows.py", ["needs", "echo-1"]).output == "sockets\n")
+        #expect(try await python("rows.py", ["needs", "cookie-field"]).output == "\n")
     }
 
     /// A target of a row or peer that is not there would be neither reached nor missed.

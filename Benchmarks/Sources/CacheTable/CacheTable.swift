@@ -4,7 +4,7 @@ import Workloads
 
 /// Prints the cache's figures of Docs/Performance.md: CPU time of the process, the median of interleaved rounds.
 ///
-///     CacheTable DIRECTORY
+///     CacheTable SETTING.json
 @main
 struct CacheTable {
     static let rounds = 7
@@ -12,25 +12,27 @@ struct CacheTable {
 
     static func main() async throws {
         guard CommandLine.arguments.count == 2 else {
-            print("usage: CacheTable DIRECTORY")
+            print("usage: CacheTable SETTING.json")
             exit(64)
         }
-        let directory = CommandLine.arguments[1]
-        let page = try await CachedPage(in: directory)
-        try await run(page, Peer(directory))
-        await page.shutdown()
+        let setting = try Setting.read(CommandLine.arguments[1])
+        guard let file = try RowTable.read().row("cache-hit").cached else {
+            throw PeerFailure("the row cache-hit names no file")
+        }
+        let page = try await CachedPage(file, setting, in: setting.folder)
+        try await run(page, Peer(setting.folder))
+        try await page.shutdown()
     }
 
     private static func run(_ page: CachedPage, _ peer: Peer) async throws {
-        let (other, forbidden) = ("http://127.0.0.1:9/x", "http://127.0.0.1:9/forbidden")
         let rows: [(String, () async throws -> Void)] = [
             ("LMDB and AES-256-GCM in C, 16 KiB", { peer.read() }),
             ("cache hit, 16 KiB, the stage alone", { try await page.loadByStage() }),
             ("cache hit, 16 KiB, the whole session", { try await page.loadBySession() }),
-            ("a load that cannot be stored, without the stage", { try await page.load(other, isCached: false) }),
-            ("a load that cannot be stored, with it", { try await page.load(other, isCached: true) }),
-            ("no-store, without the stage", { try await page.load(forbidden, isCached: false) }),
-            ("no-store, with it", { try await page.load(forbidden, isCached: true) }),
+            ("a load that cannot be stored, without the stage", { try await page.load("/x", isCached: false) }),
+            ("a load that cannot be stored, with it", { try await page.load("/x", isCached: true) }),
+            ("no-store, without the stage", { try await page.load("/forbidden", isCached: false) }),
+            ("no-store, with it", { try await page.load("/forbidden", isCached: true) }),
         ]
         let medians = try await measure(rows.map(\.1))
         for (row, time) in zip(rows, medians) {

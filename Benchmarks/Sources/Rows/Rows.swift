@@ -45,19 +45,19 @@ enum Rows {
             // Of its own, so that no run finds what another left.
             let folder = "\(setting.folder)/\(getpid())"
             try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
-            try await run(row.name, operations, folder)
+            try await run(row, operations, folder, setting)
             try FileManager.default.removeItem(atPath: folder)
         }
     }
 
-    /// The rows that have a store and no server.
-    private static func run(_ name: String, _ operations: Int, _ folder: String) async throws {
-        if name == "cache-hit" {
-            let page = try await CachedPage(in: folder)
+    /// The rows whose subject is in a store.
+    private static func run(_ row: Row, _ operations: Int, _ folder: String, _ setting: Setting) async throws {
+        if let file = row.cached {
+            let page = try await CachedPage(file, setting, in: folder)
             sallyport_counting_begins()
             for _ in 0..<operations { try await page.loadBySession() }
-            await page.shutdown()
-        } else if name == "cookie-field" {
+            try await page.shutdown()
+        } else if row.name == "cookie-field" {
             // Fewer cookies than are timed: to store them takes most of a run, and a field hardly depends on it.
             let store = try await Cookies.fill(folder, sites: 500)
             let stage = try CookieStagePeer(CookieJar(in: store), sites: 500)
@@ -65,7 +65,7 @@ enum Rows {
             try await stage.run(stage.with, operations)
             store.close()
         } else {
-            throw PeerFailure("the row \(name) is not known")
+            throw PeerFailure("the row \(row.name) is not known")
         }
     }
 

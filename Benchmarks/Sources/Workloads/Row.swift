@@ -29,6 +29,8 @@ package struct Row: Codable, Sendable {
     package var title: String
     package var load: Load?
     package var socket: Socket?
+    /// The file of the web server that is loaded once, and answered from the cache from then on.
+    package var cached: String?
     package var peers: [String]
 }
 

@@ -1,40 +1,22 @@
-import Foundation
 import Sallyport
 import SallyportEventLoop
 import SallyportLoading
 
-/// Sallyport's URL loading as an app has it: an instance that the gateway of the benchmarks activated, with the policy of
-/// its administrator, authentication, cookies and cache. The servers say that nothing may be stored.
+/// The URL loading of an activated instance. The servers say that nothing may be stored.
 public struct SallyportClient: PeerClient {
-    private let folder: URL
-    private let sallyport: Sallyport
+    private let instance: ActivatedInstance
     private let session: SecureSession
     private let executor: (any TaskExecutor)?
     private let sent: RequestBody?
 
     public init(job: Job, isOnLoop: Bool) async throws {
-        folder = FileManager.default.temporaryDirectory.appending(path: "sallyport-bench-\(UUID())")
-        sallyport = try await Sallyport.open(
-            store: folder.path, protectedBy: .keyFile(folder.appendingPathExtension("key").path),
-            application: .init("com.example.bench", version: "1.0.0.0"))
-        try await sallyport.authorization.activate(link: Self.output(of: job.issuer))
-        try await sallyport.authorize()
+        instance = try await ActivatedInstance(issuer: job.issuer)
         var configuration = SessionConfiguration()
         configuration.connectionsPerOrigin = job.concurrency
         if let file = job.authorityFile { configuration.trust = try .only(pemFile: file) }
-        session = sallyport.makeSession(configuration)
+        session = instance.sallyport.makeSession(configuration)
         executor = isOnLoop ? EventLoopGroup.shared.next() : nil
         sent = job.sends.map(Self.body)
-    }
-
-    /// The first line that a shell's command prints. Foundation's `Process` does not run under valgrind.
-    private static func output(of command: String) throws -> String {
-        guard let pipe = unsafe popen(command, "r") else { throw PeerFailure("no process can be started") }
-        var line = [CChar](repeating: 0, count: 4096)
-        let isRead = unsafe fgets(&line, Int32(line.count), pipe) != nil
-        guard unsafe pclose(pipe) == 0, isRead else { throw PeerFailure("no link was issued by: \(command)") }
-        let text = String(decoding: line.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self)
-        return text.trimmingCharacters(in: .newlines)
     }
 
     /// In one array where it is small, else as it is made.
@@ -72,9 +54,5 @@ public struct SallyportClient: PeerClient {
         guard 200..<300 ~= status else { throw PeerFailure("status \(status)") }
     }
 
-    public func shutdown() async throws {
-        await sallyport.shutdown()
-        try FileManager.default.removeItem(at: folder)
-        try FileManager.default.removeItem(at: folder.appendingPathExtension("key"))
-    }
+    public func shutdown() async throws { try await instance.shutdown() }
 }

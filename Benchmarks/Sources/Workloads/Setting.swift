@@ -7,7 +7,7 @@ package struct Setting: Codable, Sendable {
     package var urls: [String: [String: String]]
     package var authorityFile: String
     package var relay: RelayFiles?
-    /// The command, for a shell, that prints an activation link; nil without a gateway, which rows with a server need.
+    /// The command, for a shell, that prints an activation link; nil without a gateway, which rows with an instance need.
     package var issuer: String?
     /// The port of the server of the socket rows.
     package var socketPort: Int?
@@ -23,13 +23,22 @@ package struct Setting: Codable, Sendable {
     package func job(_ load: Row.Load, peer: Peer) throws -> Job {
         let (isSecure, isHTTP2, path) = (load.isSecure == true, load.isHTTP2 == true, load.path ?? .direct)
         let scheme = isHTTP2 ? "http2" : isSecure ? "https" : "http"
+        return try Job(
+            peer: peer, url: "\(server(path, scheme))/\(load.file)", sends: load.sends, total: load.total,
+            concurrency: load.concurrency, authorityFile: isSecure ? authorityFile : nil, isHTTP2: isHTTP2,
+            relay: path == .relay ? relay : nil, issuer: linkIssuer())
+    }
+
+    /// The URL of a web server's folder with the files.
+    func server(_ path: Row.Load.Path, _ scheme: String) throws -> String {
         guard let folder = urls[path.rawValue]?[scheme] else {
             throw PeerFailure("the setting has no \(path) \(scheme) server")
         }
+        return folder
+    }
+
+    func linkIssuer() throws -> String {
         guard let issuer else { throw PeerFailure("the setting does not say what issues links") }
-        return Job(
-            peer: peer, url: "\(folder)/\(load.file)", sends: load.sends, total: load.total,
-            concurrency: load.concurrency, authorityFile: isSecure ? authorityFile : nil, isHTTP2: isHTTP2,
-            relay: path == .relay ? relay : nil, issuer: issuer)
+        return issuer
     }
 }
