@@ -31,7 +31,6 @@ let package = Package(
                 .product(name: "SallyportCookies", package: "sallyport"),
                 .product(name: "SallyportHTTPAuthentication", package: "sallyport"),
                 .product(name: "SallyportSecureStore", package: "sallyport"),
-                .product(name: "SallyportSocket", package: "sallyport"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Logging", package: "swift-log"),
             ],

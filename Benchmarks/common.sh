@@ -96,8 +96,8 @@ enrol() {
     python3 "$here/enroll.py" "$1/link.json" "$1" "$control"
 }
 
-# start_web: nginx on loopback, with files of three sizes, one more that may be stored, and a folder that takes uploads; the
-# ports for HTTP and HTTPS, by the way that is taken to them, are in `web`.
+# start_web: nginx on loopback, with files of three sizes, one more that may be stored, and a folder that takes uploads;
+# the ports for HTTP and HTTPS, by the way that is taken to them, are in `web`.
 declare -A web=()
 start_web() {
     local key
@@ -149,6 +149,9 @@ allow_web() {
     for key in "${!web[@]}"; do admin server add "localhost:${web[$key]}" --route "${key%_*}" >/dev/null; done
     enrol "$work"
 }
+
+# allow_sockets: the instances of the user bench may reach the server of the socket rows, straight.
+allow_sockets() { admin server add "localhost:$socket_port" --route direct >/dev/null; }
 
 # write_setting: where the servers are, into the file that SALLYPORT_BENCH_SETTING names.
 write_setting() {

@@ -32,5 +32,6 @@ start_web
 start_gateway
 allow_web
 start_sockets
+allow_sockets
 write_setting
 python3 "$here/Profile/counts.py" measure ${options[@]+"${options[@]}"} "$bin/Rows" "$@"

@@ -28,10 +28,11 @@ work_anywhere
 make_certificate
 products=(Rows)
 if [[ $servers == *sockets* ]]; then products+=(SocketServer); fi
-if [[ $servers == *web* ]]; then products+=(sallyport); fi
+if [ -n "$servers" ]; then products+=(sallyport); fi
 build "${products[@]}"
-if [[ $servers == *web* ]]; then start_web && start_gateway && allow_web; fi
-if [[ $servers == *sockets* ]]; then start_sockets; fi
+if [ -n "$servers" ]; then start_gateway; fi
+if [[ $servers == *web* ]]; then start_web; allow_web; fi
+if [[ $servers == *sockets* ]]; then start_sockets; allow_sockets; fi
 write_setting
 profile "$(python3 "$here/Profile/rows.py" title "$TARGET")" "${TARGET//\//-}" \
     "$(python3 "$here/Profile/rows.py" operations "$TARGET")" "$bin/Rows" "$TARGET"

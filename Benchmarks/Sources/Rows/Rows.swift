@@ -89,19 +89,24 @@ enum Rows {
     }
 
     private static func run(_ socket: Row.Socket, _ peer: String, _ operations: Int, _ setting: Setting) async throws {
-        guard let port = setting.socketPort else { throw PeerFailure("the setting has no server for sockets") }
-        let client = SocketClient(port: port, authority: setting.authorityFile)
         // An operation is a message, or a MiB.
         let amount = socket.work == .echo ? operations / socket.connections : operations << 20
         let work = SocketWork(socket.work, amount)
         switch peer {
-        case "sallyport": try await client.run(work, connections: socket.connections)
-        case "loop":
-            try await withTaskExecutorPreference(EventLoopGroup.shared.next()) {
-                try await client.run(work, connections: socket.connections)
-            }
-        case "openSSL": try client.runInC(work, connections: socket.connections)
+        case "sallyport": try await run(work, socket.connections, setting, on: nil)
+        case "loop": try await run(work, socket.connections, setting, on: EventLoopGroup.shared.next())
+        case "openSSL": try SocketClientInC(setting).run(work, connections: socket.connections)
         default: throw PeerFailure("\(peer) is not counted")
         }
+    }
+
+    private static func run(
+        _ work: SocketWork, _ connections: Int, _ setting: Setting, on executor: (any TaskExecutor)?
+    ) async throws {
+        let client = try await SocketClient(setting)
+        // The activation is no part of an operation.
+        sallyport_counting_begins()
+        try await withTaskExecutorPreference(executor) { try await client.run(work, connections: connections) }
+        try await client.shutdown()
     }
 }

@@ -5,8 +5,8 @@ import Workloads
 /// Prints the figures of Docs/Performance.md: echo and bulk over TLS, beside NIOSSL and OpenSSL in C. Every peer does every
 /// work in a process of its own, in interleaved rounds; the median round counts, by the process's CPU time.
 ///
-///     SocketTable PORT AUTHORITY [ROUNDS]
-///     SocketTable worker PEER ROW PORT  AUTHORITY             (what the table starts for itself)
+///     SocketTable SETTING.json [ROUNDS]
+///     SocketTable worker PEER ROW SETTING.json                (what the table starts for itself)
 ///     SocketTable many COUNT STORE HOST:PORT                  (so many at once through a gateway; see sockets.sh)
 ///     SocketTable bulk STORE HOST:PORT PATH TIMES             (a file of a web server, so many times; see door.sh)
 @main
@@ -14,17 +14,16 @@ enum SocketTable {
     static func main() async throws {
         let arguments = Array(CommandLine.arguments.dropFirst())
         switch arguments.first {
-        case "worker" where arguments.count == 5:
-            try await Worker.run(arguments[1], arguments[2], port: Int(arguments[3]) ?? 0, authority: arguments[4])
+        case "worker" where arguments.count == 4:
+            try await Worker.run(arguments[1], arguments[2], Setting.read(arguments[3]))
         case "many" where arguments.count == 4:
             try await ManySockets.run(Int(arguments[1]) ?? 0, arguments[2], arguments[3])
         case "bulk" where arguments.count == 5:
             let cost = try await AppBulk.run(arguments[1], arguments[2], arguments[3], times: Int(arguments[4]) ?? 1)
             print(String(decoding: try JSONEncoder().encode(cost), as: UTF8.self))
         default:
-            guard arguments.count >= 2 else { exit(64) }
-            let rounds = arguments.count > 2 ? Int(arguments[2]) ?? 5 : 5
-            try table(port: arguments[0], authority: arguments[1], rounds: rounds)
+            guard let setting = arguments.first else { exit(64) }
+            try table(setting, rounds: arguments.count > 1 ? Int(arguments[1]) ?? 5 : 5)
         }
     }
 
@@ -34,7 +33,7 @@ enum SocketTable {
         var wall: Double
     }
 
-    private static func table(port: String, authority: String, rounds: Int) throws {
+    private static func table(_ setting: String, rounds: Int) throws {
         let table = try RowTable.read()
         var missed: [String] = []
         for row in table.rows {
@@ -42,7 +41,7 @@ enum SocketTable {
             let peers = row.peers.compactMap(Peer.init)
             var samples: [Peer: [Cost]] = [:]
             for _ in 0..<rounds {
-                for peer in peers { samples[peer, default: []].append(try measure(peer, row.name, port, authority)) }
+                for peer in peers { samples[peer, default: []].append(try measure(peer, row.name, setting)) }
             }
             let costs = samples.mapValues { $0.sorted { $0.cpu < $1.cpu }[$0.count / 2] }
             print(row.title)
@@ -63,11 +62,11 @@ enum SocketTable {
         }
     }
 
-    private static func measure(_ peer: Peer, _ row: String, _ port: String, _ authority: String) throws -> Cost {
+    private static func measure(_ peer: Peer, _ row: String, _ setting: String) throws -> Cost {
         let process = Process()
         let output = Pipe()
         process.executableURL = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath()
-        process.arguments = ["worker", peer.rawValue, row, port, authority]
+        process.arguments = ["worker", peer.rawValue, row, setting]
         process.standardOutput = output
         try process.run()
         let data = output.fileHandleForReading.readDataToEndOfFile()

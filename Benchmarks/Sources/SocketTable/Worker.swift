@@ -8,23 +8,48 @@ import Workloads
 
 /// Runs one work with one peer, and prints what it cost.
 enum Worker {
-    static func run(_ peer: String, _ row: String, port: Int, authority: String) async throws {
+    static func run(_ peer: String, _ row: String, _ setting: Setting) async throws {
         guard let peer = Peer(rawValue: peer), let socket = try RowTable.read().row(row).socket else { exit(64) }
         let (work, connections) = (SocketWork(socket.work, socket.amount), socket.connections)
-        let client = SocketClient(port: port, authority: authority)
-        let (cpu, wall) = (time(CLOCK_PROCESS_CPUTIME_ID), time(CLOCK_MONOTONIC))
-        switch peer {
-        case .sallyport: try await client.run(work, connections: connections)
-        case .sallyportOnLoop:
-            try await withTaskExecutorPreference(EventLoopGroup.shared.next()) {
-                try await client.run(work, connections: connections)
+        let cost =
+            switch peer {
+            case .sallyport: try await sallyport(work, connections, setting, on: nil)
+            case .sallyportOnLoop: try await sallyport(work, connections, setting, on: EventLoopGroup.shared.next())
+            case .nioSSL: try await nioSSL(work, connections, setting)
+            case .openSSL: try await openSSL(work, connections, setting)
             }
-        case .nioSSL: try await nioSSL(work, connections, port, authority)
-        case .openSSL: try client.runInC(work, connections: connections)
-        }
-        let cost = SocketTable.Cost(
-            cpu: time(CLOCK_PROCESS_CPUTIME_ID) - cpu, wall: time(CLOCK_MONOTONIC) - wall)
         print(String(decoding: try JSONEncoder().encode(cost), as: UTF8.self))
+    }
+
+    private static func sallyport(
+        _ work: SocketWork, _ connections: Int, _ setting: Setting, on executor: (any TaskExecutor)?
+    ) async throws -> SocketTable.Cost {
+        let client = try await SocketClient(setting)
+        let cost = try await measure {
+            try await withTaskExecutorPreference(executor) { try await client.run(work, connections: connections) }
+        }
+        try await client.shutdown()
+        return cost
+    }
+
+    private static func openSSL(
+        _ work: SocketWork, _ connections: Int, _ setting: Setting
+    ) async throws -> SocketTable.Cost {
+        let client = try SocketClientInC(setting)
+        return try await measure { try client.run(work, connections: connections) }
+    }
+
+    private static func nioSSL(
+        _ work: SocketWork, _ connections: Int, _ setting: Setting
+    ) async throws -> SocketTable.Cost {
+        let port = try setting.socketServerPort()
+        return try await measure { try await nioSSL(work, connections, port, setting.authorityFile) }
+    }
+
+    private static func measure(_ body: () async throws -> Void) async throws -> SocketTable.Cost {
+        let (cpu, wall) = (time(CLOCK_PROCESS_CPUTIME_ID), time(CLOCK_MONOTONIC))
+        try await body()
+        return SocketTable.Cost(cpu: time(CLOCK_PROCESS_CPUTIME_ID) - cpu, wall: time(CLOCK_MONOTONIC) - wall)
     }
 
     static func time(_ clock: clockid_t) -> Double {

@@ -7,7 +7,8 @@ package struct Setting: Codable, Sendable {
     package var urls: [String: [String: String]]
     package var authorityFile: String
     package var relay: RelayFiles?
-    /// The command, for a shell, that prints an activation link; nil without a gateway, which rows with an instance need.
+    /// The command, for a shell, that prints an activation link, which rows with an instance need; nil without a
+    /// gateway.
     package var issuer: String?
     /// The port of the server of the socket rows.
     package var socketPort: Int?
@@ -35,6 +36,11 @@ package struct Setting: Codable, Sendable {
             throw PeerFailure("the setting has no \(path) \(scheme) server")
         }
         return folder
+    }
+
+    package func socketServerPort() throws -> Int {
+        guard let socketPort else { throw PeerFailure("the setting has no server for sockets") }
+        return socketPort
     }
 
     func linkIssuer() throws -> String {

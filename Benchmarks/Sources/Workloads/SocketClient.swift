@@ -1,7 +1,4 @@
-import Glibc
-import SallyportCore
-import SallyportLoading
-import SallyportSocket
+import Sallyport
 import SocketPeer
 
 /// What one connection of a socket row does.
@@ -36,33 +33,35 @@ package enum SocketWork: Sendable {
     private static func text(_ count: Int) -> [UInt8] { withUnsafeBytes(of: UInt64(count).bigEndian) { Array($0) } }
 }
 
-/// Sockets with TLS to the server of the socket rows, without a relay.
+/// Sockets of an activated instance, with TLS to the server of the socket rows, without a relay.
 package struct SocketClient: Sendable {
-    package var port: Int
-    package var authority: String
+    private let instance: ActivatedInstance
+    private let address: String
+    private let authority: String
 
-    package init(port: Int, authority: String) {
-        self.port = port
-        self.authority = authority
+    package init(_ setting: Setting) async throws {
+        address = try "localhost:\(setting.socketServerPort())"
+        authority = setting.authorityFile
+        instance = try await ActivatedInstance(issuer: setting.linkIssuer())
     }
 
     @concurrent package func run(_ work: SocketWork, connections: Int) async throws {
-        let sockets = SocketSystem(gate: DirectGate())
+        let sockets = instance.sallyport.sockets
         var configuration = SocketConfiguration()
         configuration.trust = try .only(pemFile: authority)
         try await withThrowingTaskGroup(of: Void.self) { group in
             for _ in 0..<connections {
                 group.addTask { [configuration] in
-                    let connection = try await sockets.connect(
-                        to: "localhost:\(port)", isSecure: true, configuration)
+                    let connection = try await sockets.connect(to: address, isSecure: true, configuration)
                     try await Self.carryOut(work, over: connection)
                     connection.reset()
                 }
             }
             try await group.waitForAll()
         }
-        await sockets.shutdown()
     }
+
+    package func shutdown() async throws { try await instance.shutdown() }
 
     @concurrent private static func carryOut(_ work: SocketWork, over connection: ByteStream) async throws {
         try await connection.write(work.order)
@@ -83,9 +82,19 @@ package struct SocketClient: Sendable {
             _ = try await connection.read()
         }
     }
+}
 
-    /// The same by OpenSSL in C, with blocking calls.
-    package func runInC(_ work: SocketWork, connections: Int) throws {
+/// The same by OpenSSL in C, with blocking calls.
+package struct SocketClientInC: Sendable {
+    private let port: Int
+    private let authority: String
+
+    package init(_ setting: Setting) throws {
+        port = try setting.socketServerPort()
+        authority = setting.authorityFile
+    }
+
+    package func run(_ work: SocketWork, connections: Int) throws {
         let failures =
             switch work {
             case .echo(let messages):
@@ -95,20 +104,5 @@ package struct SocketClient: Sendable {
             case .upload(let bytes): socket_peer_bulk(Int32(port), authority, UInt64(bytes), 1)
             }
         guard failures == 0 else { throw PeerFailure("OpenSSL: a connection failed") }
-    }
-}
-
-/// Lets everything through, straight.
-package struct DirectGate: AccessGate {
-    package static let table = RoutingTable(default: .direct)
-
-    package init() {}
-
-    package func access(to endpoint: Endpoint) throws(AccessDenied) -> ServerAccess {
-        ServerAccess(decision: Self.table.decide(endpoint), relay: nil)
-    }
-    package func checkAuthorized() throws(AccessDenied) {}
-    package func onAccessChange(_ observer: @escaping @Sendable (AccessChange) -> Void) -> AccessObservation {
-        AccessObservation()
     }
 }
