@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Prints what sockets cost: echo and bulk over TLS by an instance that a gateway activated, beside NIOSSL and OpenSSL in C;
-# then 8,000 at once through that gateway (client, gateway and server a process each), what each takes of memory, and what
-# one more is answered.
+# Prints what sockets cost: echo and bulk over TLS by an instance that a gateway activated, beside NIOSSL and OpenSSL in
+# C; then 8,000 at once through that gateway (client, gateway and server a process each), what each takes of memory, and
+# what one more is answered.
 # Needs 17,000 descriptors; with fewer it says so and opens fewer.
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 work_anywhere

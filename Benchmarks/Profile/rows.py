@@ -2,7 +2,7 @@
 """The rows of the benchmark table, from table.json. Where there is no such row it prints all, and exits with 2.
 
     rows.py check ROW[/PEER]    nothing
-    rows.py needs ROW[/PEER]    prints the servers that it needs beside a gateway: web, sockets; nothing if it needs none
+    rows.py needs ROW[/PEER]    prints the servers that it needs beside a gateway: web, sockets; or nothing
     rows.py title ROW[/PEER]    prints what it is
     rows.py operations ROW[/PEER]   prints how many operations two runs do
 """

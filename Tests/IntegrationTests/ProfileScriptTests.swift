@@ -123,6 +123,30 @@ struct ProfileScriptTests {
         #expect(outcome.output.contains(says), "\(outcome.output)")
     }
 
+    /// What is compared with a peer's count has no bound of its own, and keeps its room.
+    @Test func aSteadyComparisonAllowsNoMoreThanATargetThatIsANumber() async throws {
+        let check = """
+            import sys
+            sys.path.insert(0, sys.argv[1])
+            import counts
+            def aim(quantity, bound, **peer):
+                return {"rows": ["get"], "peer": "loop", "quantity": quantity, "bound": bound, **peer}
+            counts.rows.read = lambda: {"targets": [
+                aim("hops", 1.5), aim("poll", 0), aim("malloc", 14), aim("instructions", 0.8, of="curl")]}
+            ceilings = {"hops": 2, "poll": 0.02, "malloc": 10, "instructions": 100}
+            def passes(figure, quantity, row="get/loop"):
+                limits = counts.steady({row: {quantity: ceilings[quantity]}})
+                return not counts.compare({row: {quantity: figure}}, limits)[0]
+            assert passes(1.5, "hops") and not passes(1.51, "hops")
+            assert passes(0.1, "poll") and not passes(0.3, "poll"), "a busy machine adds some"
+            assert passes(10.9, "malloc") and not passes(11.1, "malloc"), "the ceiling is below the target"
+            assert passes(109, "instructions") and not passes(111, "instructions")
+            assert passes(2.7, "hops", "get/sallyport") and passes(2.7, "hops", "other/loop"), "without a target"
+            """
+        let outcome = try await ChildProcess("/usr/bin/env", ["python3", "-B", "-c", check, Self.folder.path]).outcome()
+        #expect(outcome.status == 0, "\(outcome.error)")
+    }
+
     @Test func anUncountedValueIsNotBelowItsCeiling() async throws {
         let folder = try TemporaryDirectory()
         try folder.write("{}", to: "figures")
