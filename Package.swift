@@ -630,6 +630,8 @@ let package = Package(
             name: "LinkURLLoading", dependencies: ["SallyportURLLoading"], path: "Tests/LinkTests/URLLoading"),
         .executableTarget(name: "LinkSocket", dependencies: ["SallyportSocket"], path: "Tests/LinkTests/Socket"),
         .executableTarget(
+            name: "LinkEventLoop", dependencies: ["SallyportEventLoop"], path: "Tests/LinkTests/EventLoop"),
+        .executableTarget(
             name: "LinkAuthTokenVerification", dependencies: ["SallyportAuthTokenVerification"],
             path: "Tests/LinkTests/AuthTokenVerification"),
         .executableTarget(name: "LinkSallyport", dependencies: ["Sallyport"], path: "Tests/LinkTests/Sallyport"),

@@ -20,6 +20,23 @@ import Testing
         #expect(try await modules(in: program, among: others).isEmpty)
     }
 
+    @Test func eventLoopsAloneLinkNoNetworkAndNoStore() async throws {
+        let needed = try await needed(by: "LinkEventLoop")
+        for library in [
+            "libcurl", "libssl", "libcrypto", "liblmdb", "libpsl", "libidn2", "libkrb5", "libgssapi",
+            "libFoundation.so", "libFoundationNetworking",
+        ] {
+            #expect(!needed.contains { $0.hasPrefix(library) }, "\(library) among \(needed)")
+        }
+        let others = [
+            "7NIOCore", "7Logging6Logger", "9HTTPTypes", "13SallyportCore", "16SallyportLoading",
+            "20SallyportSecureStore",
+        ]
+        #expect(try await modules(in: "LinkEventLoop", among: others).isEmpty)
+        // The loop is there: that nothing else is says something.
+        #expect(try await modules(in: "LinkEventLoop", among: ["18SallyportEventLoop"]) == ["18SallyportEventLoop"])
+    }
+
     /// An app server that checks tokens brings its own HTTP client, and gets neither ours nor a store.
     @Test func verificationAloneLinksNoClientAndNoStore() async throws {
         let needed = try await needed(by: "LinkAuthTokenVerification")
