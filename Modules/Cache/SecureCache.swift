@@ -80,7 +80,7 @@ public final class SecureCache: Sendable {
         now: @escaping @Sendable () -> CacheTime
     ) {
         storage = EntryStorage(store)
-        keys = CacheKeys(secret: store.secret(for: "cache"))
+        keys = CacheKeys(secret: store.secretOrRandom(for: "cache"))
         self.gate = gate
         self.patience = patience
         self.now = now

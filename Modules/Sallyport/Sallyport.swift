@@ -134,8 +134,9 @@ public final class Sallyport: Sendable {
             own: own, further: tickets.schemes, credentials: credentials, jars: jars, cache: sharedCache,
             gate: authorization)
         loading = URLLoadingSystem(
-            connector: connector, stages: { stages.stages(of: $0) }, principalKey: data.secret(for: "principals"),
-            infrastructure: reachability, sites: PublicSuffixSites(), logger: logger)
+            connector: connector, stages: { stages.stages(of: $0) },
+            principalKey: data.secretOrRandom(for: "principals"), infrastructure: reachability,
+            sites: PublicSuffixSites(), logger: logger)
         parts = InstanceParts(
             of: authorization,
             [reachability, authTokens, names, loading, sockets] + Self.list(self.door)

@@ -52,7 +52,7 @@ struct PlaceStorage: Sendable {
         self.store = store
         self.limit = limit
         places = store.reservedCollection("credentials.places", of: [UInt8].self)
-        key = store.secret(for: "credentials.users")
+        key = store.secretOrRandom(for: "credentials.users")
     }
 
     // MARK: Users

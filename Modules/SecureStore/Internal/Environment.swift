@@ -95,6 +95,16 @@ final class Environment: @unchecked Sendable {
         }
     }
 
+    /// Runs `body`, which uses the store's keys and no data: they are cleared after the closing, which waits for it.
+    ///
+    /// - Throws: ``StoreError/Code/closed``.
+    func whileOpen<Result>(_ body: () -> Result) throws(StoreError) -> Result {
+        gate.enter()
+        defer { gate.leave() }
+        guard !isRefusing else { throw StoreError(.closed, "The store is closed.") }
+        return body()
+    }
+
     /// Lets the calling thread close the store when it has left its last reading, if it is in one: closing waits for
     /// all readers, and would wait for itself.
     ///
