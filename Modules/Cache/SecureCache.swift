@@ -55,6 +55,8 @@ public final class SecureCache: Sendable {
     let state = Lock(State())
     /// Whether any answer could not be stored so far: if not, no request is hashed to find that out.
     let knowsUnstorable = Atomic(false)
+    /// Whether ``State/substitute`` is there: read by each load without the lock.
+    let isReplaced = Atomic(false)
     /// Bytes that were passed to the store and are not written yet.
     let pendingBytes = Atomic(0)
     /// Background revalidations: few, each limited in time, and all cancelled with the cache.

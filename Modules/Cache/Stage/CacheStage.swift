@@ -16,6 +16,8 @@ public struct CacheStage: LoadStage {
     private let policy: CachePolicy
     private let isOn: Bool
 
+    /// The stage of a session that uses the cache while it is switched on, see ``SharedCache``.
+    ///
     /// - Parameters:
     ///   - cache: holds the entries; sessions may share it.
     ///   - gate: decides how servers are reached now.
@@ -24,8 +26,20 @@ public struct CacheStage: LoadStage {
         self.init(SharedCache(cache), gate: gate, policy: policy, isOn: true)
     }
 
-    /// - Parameter isOn: whether the session uses the cache at all.
-    package init(_ shared: SharedCache, gate: any AccessGate, policy: CachePolicy, isOn: Bool) {
+    /// The stage of a session with all its settings, as the front door makes it.
+    ///
+    /// A session that does not use the cache has the stage too: its unsafe requests invalidate entries that other
+    /// sessions use, a request for what is stored alone fails with `notInCache` and reaches no server, and a reload
+    /// tells the caches on the way.
+    ///
+    /// - Parameters:
+    ///   - shared: holds the entries, and the switch.
+    ///   - gate: decides how servers are reached now.
+    ///   - policy: for requests that do not say; usually the session's `SessionConfiguration.cachePolicy`.
+    ///   - isOn: whether the session uses the cache at all; usually `SessionConfiguration.usesCache`.
+    public init(
+        _ shared: SharedCache, gate: any AccessGate, policy: CachePolicy = .useProtocolCachePolicy, isOn: Bool = true
+    ) {
         self.shared = shared
         self.gate = gate
         self.policy = policy

@@ -315,6 +315,25 @@ import Testing
         #expect(try await get(off) == "4")
     }
 
+    /// The switch is the cache's: it does not matter by which value it is turned.
+    @Test func allStagesOfACacheFollowItsSwitch() async throws {
+        let site = try await Site(.fresh())
+        let stage = CacheStage(cache: site.cache, gate: site.gate)
+        func get() async throws -> String {
+            let response = try await LoadChain([stage, site.server]).load(site.request(), in: .of(.instance))
+            let body = try await response.body.collect(upTo: .mebibytes(1))
+            await site.cache.settle()
+            return String(decoding: body, as: UTF8.self)
+        }
+        #expect(try await get() == "1")
+        SharedCache(site.cache).current = nil
+        #expect(SharedCache(site.cache).current == nil)
+        #expect(try await get() == "2")
+        SharedCache(site.cache).current = site.cache
+        #expect(SharedCache(site.cache).current === site.cache)
+        #expect(try await get() == "1")
+    }
+
     @Test(arguments: [HTTPRequest.Method.get, .head, .post])
     func aReloadPastCachesOnTheWaySaysSoAlsoIfTheCacheIsNotUsed(_ method: HTTPRequest.Method) async throws {
         let site = try await Site(.fresh())
