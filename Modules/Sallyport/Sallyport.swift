@@ -94,7 +94,7 @@ public final class Sallyport: Sendable {
         logger: Logger = Logger(label: "sallyport")
     ) async throws -> Sallyport {
         let versions = try configuration.map { try ControlTLSVersions(reading: $0) } ?? ControlTLSVersions()
-        if let configuration { IgnoredSettings.tell(configuration, logger) }
+        if let configuration { IgnoredSettings.report(configuration, to: logger) }
         let data = try await SecureStore.open(at: path, protectedBy: protector)
         do {
             let authorization = try Authorization.open(store: data, application: application, logger: logger)
@@ -135,7 +135,7 @@ public final class Sallyport: Sendable {
             gate: authorization)
         loading = URLLoadingSystem(
             connector: connector, stages: { stages.stages(of: $0) },
-            principalKey: data.secretOrRandom(for: "principals"), infrastructure: reachability,
+            principalKey: try? data.secret(for: "principals"), infrastructure: reachability,
             sites: PublicSuffixSites(), logger: logger)
         parts = InstanceParts(
             of: authorization,

@@ -25,7 +25,7 @@ import Testing
     private func told(_ values: [AbsoluteConfigKey: ConfigValue]) -> [String] {
         let told = Lock<[String]>([])
         let reader = ConfigReader(provider: InMemoryProvider(values: values))
-        IgnoredSettings.tell(reader, Logger(label: "test") { _ in Handler(told) })
+        IgnoredSettings.report(reader, to: Logger(label: "test") { _ in Handler(told) })
         return told.withLock { $0 }
     }
 
