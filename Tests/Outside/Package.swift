@@ -13,8 +13,11 @@ let settings: [SwiftSetting] = [
     .enableUpcomingFeature("InferIsolatedConformances"),
 ]
 
+/// The packages of products that are not Sallyport's.
+let foreign = ["HTTPTypes": "swift-http-types", "Configuration": "swift-configuration"]
+
 func dependencies(_ products: [String], _ others: [String]) -> [Target.Dependency] {
-    products.map { .product(name: $0, package: $0 == "HTTPTypes" ? "swift-http-types" : "sallyport") }
+    products.map { .product(name: $0, package: foreign[$0] ?? "sallyport") }
         + others.map { .target(name: $0) }
 }
 
@@ -48,6 +51,8 @@ let package = Package(
         .package(name: "sallyport", path: "../.."),
         // Heads and fields of requests and answers.
         .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0"),
+        // Settings; without traits, as Sallyport has it: the file provider links all of Foundation.
+        .package(url: "https://github.com/apple/swift-configuration", from: "1.0.0", traits: []),
         // The neighbours of `OutsideNames` and `OutsideRecipes`.
         .package(url: "https://github.com/hummingbird-project/hummingbird", from: "2.28.1"),
         .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
@@ -98,7 +103,7 @@ let package = Package(
         composition(
             "Instance",
             of: [
-                "SallyportAuthToken", "SallyportAuthorization", "SallyportBase", "SallyportCache",
+                "Configuration", "SallyportAuthToken", "SallyportAuthorization", "SallyportBase", "SallyportCache",
                 "SallyportConnecting", "SallyportCookies", "SallyportCore", "SallyportHTTPAuthentication",
                 "SallyportKerberos",
                 "SallyportLoading", "SallyportReachability", "SallyportSecureStore", "SallyportSocket",
