@@ -8,7 +8,7 @@ import Testing
 
 /// The relay of a gateway that loses the store which it shares with others, and a relay that follows this gateway.
 @Suite(.timeLimit(.minutes(2))) struct OwnRelayTests {
-    private struct World: Sendable {
+    private struct OwnRelayFixture: Sendable {
         /// Another gateway on the same data.
         let other: DataFixture
         /// The gateway that runs.
@@ -20,22 +20,22 @@ import Testing
         let origin: TestOrigin
     }
 
-    private func with(lease: Duration, _ body: @Sendable (World) async throws -> Void) async throws {
+    private func with(lease: Duration, _ body: @Sendable (OwnRelayFixture) async throws -> Void) async throws {
         let origin = try await TestOrigin(echoes: true)
-        let fixture = try await DataFixture(standsStill: false)
-        try await fixture.perform(.addServer(.init(endpoint: "127.0.0.1:\(origin.port)")))
-        let (store, data) = try await fixture.faulty()
+        let other = try await DataFixture(standsStill: false)
+        try await other.perform(.addServer(.init(endpoint: "127.0.0.1:\(origin.port)")))
+        let (store, data) = try await other.faulty()
         var configuration = Gateway.Configuration.loopback
         configuration.relayLease = lease
         let gateway = Gateway(
-            data: data, at: fixture.path, configuration: configuration,
+            data: data, at: other.path, configuration: configuration,
             logger: Logger(label: "gateway") { _ in SwiftLogNoOpLogHandler() })
         let running = Task { try await gateway.run() }
         let port = UInt16(try await gateway.listeners().relayPort)
         let relay = RunningRelay(
             name: "localhost", port: port, metricsPort: nil, authority: await data.authorityDER)
-        let world = World(other: fixture, data: data, store: store, relay: relay, origin: origin)
-        do { try await body(world) } catch {
+        let fixture = OwnRelayFixture(other: other, data: data, store: store, relay: relay, origin: origin)
+        do { try await body(fixture) } catch {
             store.set(nil)
             relay.leave()
             running.cancel()
@@ -50,27 +50,27 @@ import Testing
     }
 
     @Test func aRelayRefusesOnceItsLeaseIsOverAndServesAgainAfterwards() async throws {
-        try await with(lease: .seconds(2)) { world in
-            let (relay, port) = (world.relay, world.origin.port)
-            let identity = try await world.other.identity()
+        try await with(lease: .seconds(2)) { fixture in
+            let (relay, port) = (fixture.relay, fixture.origin.port)
+            let identity = try await fixture.other.identity()
             let tunnel = try await relay.tunnel(to: port, as: identity)
-            world.store.set(.fails)
+            fixture.store.set(.fails)
             #expect(try await eventually(within: .seconds(20)) { !tunnel.isOpen })
             let isRefused = try await eventually(within: .seconds(20)) {
                 try await relay.connect(to: port, as: identity).status == 503
             }
             #expect(isRefused)
-            world.store.set(nil)
+            fixture.store.set(nil)
             _ = try await relay.tunnel(to: port, as: identity)
         }
     }
 
     @Test func aRelayGoesOnWithinItsLease() async throws {
-        try await with(lease: .seconds(300)) { world in
-            let (relay, port) = (world.relay, world.origin.port)
-            let identity = try await world.other.identity()
+        try await with(lease: .seconds(300)) { fixture in
+            let (relay, port) = (fixture.relay, fixture.origin.port)
+            let identity = try await fixture.other.identity()
             let tunnel = try await relay.tunnel(to: port, as: identity)
-            world.store.set(.fails)
+            fixture.store.set(.fails)
             #expect(try await relay.connect(to: port, as: identity).status == 200)
             tunnel.send("hello")
             #expect(try await tunnel.read(5) == Array("hello".utf8))
@@ -80,30 +80,30 @@ import Testing
     /// The answer is 503 within the lease too: 403 would be final for an app that has other relays to try.
     @Test(arguments: [FaultyStore.Fault.fails, .isCutOff])
     func anInstanceThatTheGatewayCannotLookUpIsToTryAnotherRelay(_ fault: FaultyStore.Fault) async throws {
-        try await with(lease: .seconds(300)) { world in
-            try await Self.expectUnavailable(of: world.relay, in: world, when: fault)
+        try await with(lease: .seconds(300)) { fixture in
+            try await Self.expectUnavailable(of: fixture.relay, in: fixture, when: fault)
         }
     }
 
     @Test(arguments: [FaultyStore.Fault.fails, .isCutOff])
     func anInstanceThatTheFollowedGatewayCannotLookUpIsToTryAnotherRelay(_ fault: FaultyStore.Fault) async throws {
-        try await with(lease: .seconds(300)) { world in
-            let enrolled = try await EnrolledRelay.enrolled(at: world.data)
-            try await enrolled.run { relay in try await Self.expectUnavailable(of: relay, in: world, when: fault) }
+        try await with(lease: .seconds(300)) { fixture in
+            let enrolled = try await EnrolledRelay.enrolled(at: fixture.data)
+            try await enrolled.run { relay in try await Self.expectUnavailable(of: relay, in: fixture, when: fault) }
         }
     }
 
     private static func expectUnavailable(
-        of relay: RunningRelay, in world: World, when fault: FaultyStore.Fault
+        of relay: RunningRelay, in fixture: OwnRelayFixture, when fault: FaultyStore.Fault
     ) async throws {
-        let port = world.origin.port
-        let known = try await world.other.identity()
+        let port = fixture.origin.port
+        let known = try await fixture.other.identity()
         _ = try await relay.tunnel(to: port, as: known)
-        world.store.set(fault)
-        let late = try await world.other.identity()
+        fixture.store.set(fault)
+        let late = try await fixture.other.identity()
         #expect(try await relay.connect(to: port, as: late).status == 503)
         #expect(try await relay.connect(to: port, as: known).status == 200)
-        world.store.set(nil)
+        fixture.store.set(nil)
         _ = try await relay.tunnel(to: port, as: late)
     }
 }

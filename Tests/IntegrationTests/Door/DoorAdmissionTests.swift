@@ -8,55 +8,55 @@ struct DoorAdmissionTests {
     private static let stranger = "65532"
 
     /// curl as another user of this machine; prints the status, and what was answered.
-    private func curl(_ proxy: String, _ world: DoorWorld, _ options: String...) async throws -> Outcome {
+    private func curl(_ proxy: String, _ fixture: DoorFixture, _ options: String...) async throws -> Outcome {
         let user = ["--reuid", Self.stranger, "--regid", Self.stranger, "--clear-groups", "--"]
         let words = ["curl", "-sS", "--max-time", "40", "-w", "%{http_code}", "--proxy", proxy]
         return try await ChildProcess(
-            "/usr/bin/setpriv", user + words + options + ["\(world.inside.plainURL)/report.txt"]
+            "/usr/bin/setpriv", user + words + options + ["\(fixture.inside.plainURL)/report.txt"]
         ).outcome()
     }
 
     /// A Unix socket that others find; whether they may connect to it is the door's to say.
-    private func socket(_ world: DoorWorld) throws -> String {
-        try FileManager.default.setAttributes([.posixPermissions: 0o711], ofItemAtPath: world.site.folder.path)
-        return world.site.folder.file("door.sock")
+    private func socket(_ fixture: DoorFixture) throws -> String {
+        try FileManager.default.setAttributes([.posixPermissions: 0o711], ofItemAtPath: fixture.site.folder.path)
+        return fixture.site.folder.file("door.sock")
     }
 
     @Test func anotherUserIsRefused() async throws {
-        let world = try await DoorWorld.start()
-        let socket = try socket(world)
-        let door = try await world.openDoor("--socket", socket)
-        let asked = try await curl(door.http, world)
+        let fixture = try await DoorFixture.start()
+        let socket = try socket(fixture)
+        let door = try await fixture.openDoor("--socket", socket)
+        let asked = try await curl(door.http, fixture)
         #expect(!asked.output.contains("figures") && !asked.output.hasSuffix("200"), "\(asked.output)")
         #expect(asked.output.hasSuffix("403") || asked.output.hasSuffix("407"), "\(asked.output)\(asked.error)")
         for proxy in [door.socks, "socks5h://localhost\(socket)"] {
-            let refused = try await curl(proxy, world)
+            let refused = try await curl(proxy, fixture)
             #expect(refused.status != 0 && refused.output == "000", "\(proxy) \(refused.output)\(refused.error)")
         }
-        #expect(world.inside.log.isEmpty)
+        #expect(fixture.inside.log.isEmpty)
         let records = door.records
         #expect(records.allSatisfy { $0.user == 65532 && $0.route == nil }, "\(records)")
     }
 
     /// Where some other user may come in, all may connect to the Unix socket: the kernel tells who it is.
     @Test func aUserThatIsNotTheAllowedOneIsRefused() async throws {
-        let world = try await DoorWorld.start()
-        let socket = try socket(world)
-        let door = try await world.openDoor("--socket", socket, "--allow-user", "65533")
+        let fixture = try await DoorFixture.start()
+        let socket = try socket(fixture)
+        let door = try await fixture.openDoor("--socket", socket, "--allow-user", "65533")
         for proxy in [door.socks, "socks5h://localhost\(socket)"] {
-            let refused = try await curl(proxy, world)
+            let refused = try await curl(proxy, fixture)
             #expect(refused.status != 0 && refused.output == "000", "\(proxy) \(refused.output)\(refused.error)")
         }
-        #expect(world.inside.log.isEmpty)
+        #expect(fixture.inside.log.isEmpty)
         #expect(try await eventually { door.records.map(\.user) == [65532, 65532] }, "\(door.records)")
     }
 
     @Test func anAllowedUserComesIn() async throws {
-        let world = try await DoorWorld.start()
-        let socket = try socket(world)
-        let door = try await world.openDoor("--socket", socket, "--allow-user", Self.stranger)
+        let fixture = try await DoorFixture.start()
+        let socket = try socket(fixture)
+        let door = try await fixture.openDoor("--socket", socket, "--allow-user", Self.stranger)
         for proxy in [door.http, door.socks, "socks5h://localhost\(socket)"] {
-            let asked = try await curl(proxy, world)
+            let asked = try await curl(proxy, fixture)
             #expect(asked.output == "The figures of today.\n200", "\(proxy) \(asked.output)\(asked.error)")
         }
         #expect(try await eventually { door.records.count == 3 })
@@ -64,28 +64,28 @@ struct DoorAdmissionTests {
     }
 
     @Test func theCredentialLetsAnotherUserIn() async throws {
-        let world = try await DoorWorld.start()
-        let (socket, file) = (try socket(world), world.site.folder.file("credential"))
-        let door = try await world.openDoor("--socket", socket, "--credential-file", file)
+        let fixture = try await DoorFixture.start()
+        let (socket, file) = (try socket(fixture), fixture.site.folder.file("credential"))
+        let door = try await fixture.openDoor("--socket", socket, "--credential-file", file)
         let mode = try FileManager.default.attributesOfItem(atPath: file)[.posixPermissions] as? NSNumber
         #expect(mode?.intValue == 0o600)
         let password = try String(contentsOfFile: file, encoding: .utf8).trimmingCharacters(in: .newlines)
         let proxies = [door.http, door.socks, "socks5h://localhost\(socket)"]
         for proxy in proxies {
-            let asked = try await curl(proxy, world, "--proxy-user", "sallyport:\(password)")
+            let asked = try await curl(proxy, fixture, "--proxy-user", "sallyport:\(password)")
             #expect(asked.output == "The figures of today.\n200", "\(proxy) \(asked.output)\(asked.error)")
         }
         let last = password.last == "A" ? "B" : "A"
         for wrong in ["", String(password.dropLast()), password.dropLast() + last, password + "A"] {
-            let refused = try await curl(door.http, world, "--proxy-user", "sallyport:\(wrong)")
+            let refused = try await curl(door.http, fixture, "--proxy-user", "sallyport:\(wrong)")
             #expect(refused.output.hasSuffix("407"), "\(refused.output)\(refused.error)")
             for proxy in proxies.dropFirst() where !wrong.isEmpty {
-                let refused = try await curl(proxy, world, "--proxy-user", "sallyport:\(wrong)")
+                let refused = try await curl(proxy, fixture, "--proxy-user", "sallyport:\(wrong)")
                 #expect(refused.status == 97 && refused.output == "000", "\(refused.output)\(refused.error)")
             }
         }
-        let unasked = try await curl(door.http, world)
+        let unasked = try await curl(door.http, fixture)
         #expect(unasked.output.hasSuffix("407"), "\(unasked.output)\(unasked.error)")
-        #expect(try await eventually { world.inside.log.count == 3 }, "\(world.inside.log)")
+        #expect(try await eventually { fixture.inside.log.count == 3 }, "\(fixture.inside.log)")
     }
 }

@@ -6,18 +6,18 @@ import Testing
 @Suite(.timeLimit(.minutes(3)), .enabled("takes Chromium", Chromium.isThere)) struct DoorChromiumTests {
     @Test(arguments: ["http", "socks5"])
     func aPageWithAScriptComesThroughTheDoor(_ scheme: String) async throws {
-        let world = try await DoorWorld.start()
-        let door = try await world.openDoor()
+        let fixture = try await DoorFixture.start()
+        let door = try await fixture.openDoor()
         let proxy = "\(scheme)://127.0.0.1:\(door.port)"
-        let page = try await Chromium(world, proxy).content(of: "\(world.inside.url)/page.html")
+        let page = try await Chromium(fixture, proxy).content(of: "\(fixture.inside.url)/page.html")
         #expect(page.contains("script: 42 The figures of today."), "\(page)")
-        #expect(try await eventually { world.inside.log.contains { $0.contains("GET /page.html") } })
-        #expect(world.inside.log.allSatisfy { $0.hasPrefix("\(Intranet.egress) ") }, "\(world.inside.log)")
+        #expect(try await eventually { fixture.inside.log.contains { $0.contains("GET /page.html") } })
+        #expect(fixture.inside.log.allSatisfy { $0.hasPrefix("\(Intranet.egress) ") }, "\(fixture.inside.log)")
         // Chromium shows a page of its own in the place of one that it does not get.
-        let refused = try await Chromium(world, proxy).content(of: "\(world.inside.unlistedURL)/page.html")
+        let refused = try await Chromium(fixture, proxy).content(of: "\(fixture.inside.unlistedURL)/page.html")
         #expect(!refused.contains("script:"), "\(refused)")
-        #expect(world.inside.unlistedLog.isEmpty)
-        let (listed, unlisted) = (world.inside.port, world.inside.unlistedPort)
+        #expect(fixture.inside.unlistedLog.isEmpty)
+        let (listed, unlisted) = (fixture.inside.port, fixture.inside.unlistedPort)
         #expect(
             try await eventually { door.records.contains { $0.target == "\(Intranet.name):\(unlisted)" } },
             "\(door.records)")
@@ -29,16 +29,19 @@ import Testing
     }
 
     @Test func aWipeEndsWhatIsBeingLoadedWithinASecond() async throws {
-        let world = try await DoorWorld.start()
-        let door = try await world.openDoor()
-        let chromium = try Chromium(world, door.http)
-        let browser = try chromium.start("\(world.inside.url)/slow.html")
+        let fixture = try await DoorFixture.start()
+        let door = try await fixture.openDoor()
+        let chromium = try Chromium(fixture, door.http)
+        let browser = try chromium.start("\(fixture.inside.url)/slow.html")
         // Chromium has its page, and the first bytes of the picture: it waits for the others.
-        #expect(try await eventually(within: .seconds(30)) { world.inside.log.contains { $0.contains("/slow.html") } })
+        let isAsked = try await eventually(within: .seconds(30)) {
+            fixture.inside.log.contains { $0.contains("/slow.html") }
+        }
+        #expect(isAsked)
         try await Task.sleep(for: .milliseconds(500))
         #expect(browser.isRunning)
         #expect(!door.records.contains { $0.end == "withdrawn" })
-        try await world.wipe()
+        try await fixture.wipe()
         #expect(
             try await eventually(within: Soak.second) { door.records.contains { $0.end == "withdrawn" } },
             "\(door.records)")
@@ -57,9 +60,9 @@ private struct Chromium {
         (try? await program("chromium", "--version"))?.status == 0
     }
 
-    init(_ world: DoorWorld, _ proxy: String) throws {
+    init(_ fixture: DoorFixture, _ proxy: String) throws {
         self.proxy = proxy
-        key = Data(world.inside.identity.publicKeySHA256).base64EncodedString()
+        key = Data(fixture.inside.identity.publicKeySHA256).base64EncodedString()
         folder = try TemporaryDirectory()
     }
 

@@ -5,25 +5,25 @@ import Testing
 /// psql through `sallyport proxy -L` to a real PostgreSQL inside.
 @Suite(.timeLimit(.minutes(2))) struct DoorDatabaseTests {
     private struct Database {
-        let world: DoorWorld
+        let fixture: DoorFixture
         let door: OpenDoor
         let server: PostgreSQL
 
         static func start() async throws -> Database {
-            let world = try await DoorWorld.start()
+            let fixture = try await DoorFixture.start()
             let server = try await PostgreSQL.start(
-                on: Intranet.address, in: world.inside.folder, showing: world.inside.identity)
-            try await world.list(server.port)
-            let door = try await world.openDoor(
+                on: Intranet.address, in: fixture.inside.folder, showing: fixture.inside.identity)
+            try await fixture.list(server.port)
+            let door = try await fixture.openDoor(
                 "-L", "0:\(Intranet.name):\(server.port)", "-L", "0:payroll.corp.example:5432")
-            return Database(world: world, door: door, server: server)
+            return Database(fixture: fixture, door: door, server: server)
         }
 
         /// psql asks the door's port, and wants the certificate of the server's name.
         func psql(_ command: String, at port: UInt16? = nil, as name: String = Intranet.name) throws -> ChildProcess {
             let port = port ?? door.forwardedPorts[0]
             let place = "hostaddr=127.0.0.1 port=\(port) host=\(name) dbname=postgres user=\(PostgreSQL.user)"
-            let trust = "sslmode=verify-full sslrootcert=\(world.inside.authorityFile) connect_timeout=10"
+            let trust = "sslmode=verify-full sslrootcert=\(fixture.inside.authorityFile) connect_timeout=10"
             return try ChildProcess(
                 "/usr/bin/env", ["psql", "--no-psqlrc", "-w", "-At", "-c", command, "\(place) \(trust)"],
                 environment: ["PGPASSWORD": PostgreSQL.password])
@@ -58,7 +58,7 @@ import Testing
                 try await database.psql(counting).outcome().output == "1\n"
             })
         #expect(session.isRunning)
-        try await database.world.wipe()
+        try await database.fixture.wipe()
         #expect(try await eventually(within: Soak.second) { !session.isRunning })
         let outcome = try await session.outcome()
         #expect(outcome.status == 2 && outcome.output.isEmpty, "\(outcome.error)")

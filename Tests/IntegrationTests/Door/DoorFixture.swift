@@ -6,18 +6,18 @@ import Testing
 /// Servers inside, a gateway that leads to those of them that are listed, and a store of an app.
 ///
 /// The names are known to the gateway alone: a program that goes past the door finds none of them.
-struct DoorWorld {
+struct DoorFixture {
     let inside: InsideServers
     let site: Site
     let store: String
 
-    static func start() async throws -> DoorWorld {
+    static func start() async throws -> DoorFixture {
         let inside = try await InsideServers.start()
         let site = try await Site.start()
-        let world = DoorWorld(inside: inside, site: site, store: try await site.activatedStore())
-        try await world.list(inside.port)
-        try await world.list(inside.plainPort)
-        return world
+        let fixture = DoorFixture(inside: inside, site: site, store: try await site.activatedStore())
+        try await fixture.list(inside.port)
+        try await fixture.list(inside.plainPort)
+        return fixture
     }
 
     /// Lets the app reach a port of ``Intranet/name``, which is ``Intranet/address``.

@@ -5,12 +5,12 @@ import Testing
 /// Which signals `sallyport run` passes to a program in a terminal: what the terminal's keys send comes to its foreground
 /// group by itself, what another process sends comes to `sallyport` alone.
 @Suite(.timeLimit(.minutes(2))) struct DoorRunSignalTests {
-    private let world: DoorWorld
+    private let fixture: DoorFixture
     private let keyboard: String
 
     init() async throws {
-        world = try await DoorWorld.start()
-        keyboard = world.site.folder.file("keyboard")
+        fixture = try await DoorFixture.start()
+        keyboard = fixture.site.folder.file("keyboard")
         try #require(mkfifo(keyboard, 0o600) == 0)
     }
 
@@ -23,7 +23,7 @@ import Testing
             trap "echo told" INT; trap "echo over; exit 9" TERM; echo ready $PPID; while :; do sleep 0.05; done
             """
         let command = """
-            exec '\(Programs.built("sallyport"))' run --store '\(world.store)' -- setsid sh -c '\(program)' \(input)
+            exec '\(Programs.built("sallyport"))' run --store '\(fixture.store)' -- setsid sh -c '\(program)' \(input)
             """
         let script = "exec script --quiet --return --flush --echo always --command \"$1\" /dev/null <> \"$2\""
         return try ChildProcess("/bin/bash", ["-c", script, "bash", command, keyboard])
