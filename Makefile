@@ -11,6 +11,8 @@ SWIFT ?= swift
 BREAK ?=
 # Passed on to `swift test`, as in `make test TESTS='--filter RoutingTests'`.
 TESTS ?=
+# How often `make test-repeat` runs the tests at most.
+RUNS ?= 50
 # Transfers of `make soak`, after the same tenth for warm-up.
 SOAK ?= 10000
 # Seconds for which `make soak` fuzzes each parser.
@@ -34,7 +36,7 @@ export SWIFT_DETERMINISTIC_HASHING := 1
 # The program has the Swift runtime in it, and runs on machines without Swift; 0 links it dynamically.
 export SALLYPORT_STATIC ?= 1
 
-.PHONY: help dependencies build install test test-fleet outside docs demo demo-fleet faults bench counts profile soak fuzz-answers sanitize mutants format lint clean
+.PHONY: help dependencies build install test test-repeat test-fleet outside docs demo demo-fleet faults bench counts profile soak fuzz-answers sanitize mutants format lint clean
 
 help: ## Lists the targets.
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*##/\t/' | expand -t 14
@@ -57,6 +59,9 @@ install: ## Installs the program below $(prefix); needs the C libraries only.
 test: dependencies ## Builds and runs all tests.
 	SWIFT="$(SWIFT)" Tests/Scripts/swift build --build-tests
 	SWIFT="$(SWIFT)" Tests/Scripts/test $(TESTS)
+
+test-repeat: dependencies ## Builds the tests once, and runs them RUNS=50 times, up to a run that is red or has a flaky test.
+	SWIFT="$(SWIFT)" Tests/Scripts/repeat $(RUNS) $(TESTS)
 
 test-fleet: dependencies ## Runs the gateway's tests, once they are built, over a PostgreSQL that gateways share.
 	SWIFT="$(SWIFT)" Tests/Scripts/with-postgresql Tests/Scripts/test --filter SallyportGatewayTests
