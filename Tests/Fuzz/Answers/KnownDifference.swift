@@ -8,16 +8,19 @@ package enum KnownDifference: String, CaseIterable, Sendable {
     case chunkExtension
     case repeatedLength
     case closingInterimAnswer
-    case closeByPrefix
+    case closeByText
 
     /// - Parameter end: of the answer, as ours reads it.
     func explains(_ difference: Difference, of answer: AnswerCase, read meaning: Answer, end: Int?) -> Bool {
         let text = FramingText(bytes: answer.bytes[..<(end ?? answer.bytes.count)], body: meaning.body)
         switch self {
-        case .foldedValue: return text.isFolded && (difference.isSameText(as: meaning) || difference.isRefusalByNIO)
+        case .foldedValue:
+            return difference.isSameText(as: meaning, butIn: text.foldedNames)
+                || difference.isRefusalByNIO && text.isRefusedAtFold(isHead: answer.isHead)
         case .spaceBehindValue:
-            return difference.reader == .nio && text.hasSpaceBehindLine
-                && (difference.isTrimmed(to: meaning) || difference.isAboutFraming)
+            guard difference.reader == .nio else { return false }
+            return text.hasSpaceBehindLine && difference.isTrimmed(to: meaning)
+                || difference.isAboutFraming && text.hasLine { $0.framesBody && $0.hasSpaceBehind }
         case .repairedText: return difference.reader == .nio && difference.isSameText(as: meaning)
         case .bareLineFeed: return difference.isRefusalByNIO && text.hasBareLineFeed
         case .controlCharacter:
@@ -26,38 +29,11 @@ package enum KnownDifference: String, CaseIterable, Sendable {
         case .repeatedLength: return difference.isRefusalByNIO && meaning.lengthIsRepeated
         case .closingInterimAnswer:
             return difference.refusal == "data received after completed connection: close message"
-        case .closeByPrefix:
+        case .closeByText:
             guard case .closes = difference.kind else { return false }
-            return difference.reader == .libcurl
+            return difference.reader == .libcurl && text.hasLine { $0.looksLikeClose || $0.isOfHTTP10 }
         }
     }
-}
-
-/// What of an answer is not its body.
-private struct FramingText {
-    let bytes: ArraySlice<UInt8>
-    let body: [UInt8]
-
-    /// Whether more bytes are such than the body has of them.
-    private func has(_ isSuch: (_ byte: UInt8, _ last: UInt8) -> Bool) -> Bool {
-        count(bytes, isSuch) > count(body[...], isSuch)
-    }
-
-    private func count(_ bytes: ArraySlice<UInt8>, _ isSuch: (UInt8, UInt8) -> Bool) -> Int {
-        var (count, last) = (0, UInt8(0))
-        for byte in bytes {
-            if isSuch(byte, last) { count += 1 }
-            last = byte
-        }
-        return count
-    }
-
-    var isFolded: Bool { has { byte, last in last == 10 && (byte == 32 || byte == 9) } }
-    var hasSpaceBehindLine: Bool { has { byte, last in byte == 13 && (last == 32 || last == 9) } }
-    var hasBareLineFeed: Bool { has { byte, last in byte == 10 && last != 13 } }
-    var hasControl: Bool { has { byte, _ in byte < 32 && ![9, 10, 13].contains(byte) || byte == 127 } }
-    /// Or white space behind a chunk's size.
-    var hasExtension: Bool { has { byte, _ in byte == UInt8(ascii: ";") || byte == 32 || byte == 9 } }
 }
 
 extension Difference {
@@ -71,6 +47,8 @@ extension Difference {
     fileprivate var isAboutFraming: Bool {
         switch kind {
         case .body, .endsEarlier, .endsLater, .refuses: true
+        // Chunks that are not known as such have no trailers behind them.
+        case .trailers(let theirs): theirs.isEmpty
         default: false
         }
     }
@@ -91,9 +69,15 @@ extension Difference {
         return zip(ours, theirs).allSatisfy { $0.name == $1.name && $0.words == $1.words }
     }
 
+    /// Whether only white space differs, and that only in fields with these names.
+    fileprivate func isSameText(as meaning: Answer, butIn names: Set<String>) -> Bool {
+        guard isSameText(as: meaning), let (ours, theirs) = fields(meaning) else { return false }
+        return zip(ours, theirs).allSatisfy { $0.value == $1.value || names.contains($0.lowercasedName) }
+    }
+
     fileprivate func isTrimmed(to meaning: Answer) -> Bool {
-        guard let (ours, theirs) = fields(meaning) else { return false }
-        return zip(ours, theirs).allSatisfy { $0.value == $1.trimmedValue }
+        guard let (ours, theirs) = fields(meaning), ours.count == theirs.count else { return false }
+        return zip(ours, theirs).allSatisfy { $0.name == $1.name && $0.value == $1.trimmedValue }
     }
 }
 
@@ -107,9 +91,9 @@ extension Answer.Field {
         Array(value.reversed().drop { $0 == 32 || $0 == 9 }.reversed())
     }
 
-    fileprivate func isNamed(_ name: String) -> Bool {
-        String(decoding: self.name, as: UTF8.self).lowercased() == name
-    }
+    fileprivate var lowercasedName: String { String(decoding: name, as: UTF8.self).lowercased() }
+
+    fileprivate func isNamed(_ name: String) -> Bool { lowercasedName == name }
 }
 
 extension Answer {

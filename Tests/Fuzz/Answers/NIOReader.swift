@@ -6,11 +6,8 @@ import NIOHTTP1
 package enum NIOReader {
     /// - Returns: beside the reading, whether the end was known with the last piece only.
     package static func read(_ pieces: [ArraySlice<UInt8>], isHead: Bool) -> (Reading, endsWithLastPiece: Bool) {
-        let decoder = HTTPResponseDecoder(leftOverBytesStrategy: .dropBytes, informationalResponseStrategy: .forward)
-        let channel = EmbeddedChannel(handler: ByteToMessageHandler(decoder))
+        let channel = Self.channel(isHead: isHead)
         defer { _ = try? channel.finish(acceptAlreadyClosed: true) }
-        let head = HTTPRequestHead(version: .http1_1, method: isHead ? .HEAD : .GET, uri: "/")
-        _ = try? channel.writeOutbound(HTTPClientRequestPart.head(head))
         var parts = Parts()
         var end = 0
         do {
@@ -24,6 +21,29 @@ package enum NIOReader {
         }
         if parts.isEnded { return (.whole(parts.answer, end: end), parts.endPiece == pieces.count) }
         return (closed(channel, &parts), true)
+    }
+
+    /// - Returns: the place of the first byte that is refused; nil where none is.
+    static func placeOfRefusal(_ bytes: ArraySlice<UInt8>, isHead: Bool) -> Int? {
+        let channel = Self.channel(isHead: isHead)
+        defer { _ = try? channel.finish(acceptAlreadyClosed: true) }
+        return bytes.indices.first { place in
+            do {
+                try channel.writeInbound(ByteBuffer(bytes: [bytes[place]]))
+                return false
+            } catch {
+                return true
+            }
+        }
+    }
+
+    /// One that has sent a request.
+    private static func channel(isHead: Bool) -> EmbeddedChannel {
+        let decoder = HTTPResponseDecoder(leftOverBytesStrategy: .dropBytes, informationalResponseStrategy: .forward)
+        let channel = EmbeddedChannel(handler: ByteToMessageHandler(decoder))
+        let head = HTTPRequestHead(version: .http1_1, method: isHead ? .HEAD : .GET, uri: "/")
+        _ = try? channel.writeOutbound(HTTPClientRequestPart.head(head))
+        return channel
     }
 
     private static func closed(_ channel: EmbeddedChannel, _ parts: inout Parts) -> Reading {
