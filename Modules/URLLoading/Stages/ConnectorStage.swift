@@ -38,7 +38,7 @@ struct ConnectorStage: LoadStage {
             let chosen = policy(of: request)
             try checkMayLeave(under: chosen)
             guard chosen != .reloadIgnoringLocalAndRemoteCacheData else {
-                return try await connector.exchange(request.sent(under: chosen), in: context, with: ways)
+                return try await sendPastCaches(request, in: context)
             }
             let known = try connector.known(for: request, in: context, with: ways)
             guard connector.goesStraight(known, in: context, with: ways) else {
@@ -73,6 +73,15 @@ struct ConnectorStage: LoadStage {
         _ request: inout LoadRequest, in context: LoadContext, into explanation: inout LoadExplanation
     ) async {
         connector.explain(request, in: context, with: settings, into: &explanation)
+    }
+
+    /// Apart from ``send(_:in:)``, whose frame each request has.
+    @inline(never)
+    private func sendPastCaches(
+        _ request: LoadRequest, in context: LoadContext
+    ) async throws(LoadError) -> LoadResponse {
+        try await connector.exchange(
+            request.sent(under: .reloadIgnoringLocalAndRemoteCacheData), in: context, with: ways)
     }
 
     private func policy(of request: LoadRequest) -> CachePolicy { request.differing?.options.cachePolicy ?? policy }
